@@ -153,6 +153,7 @@ def gate() -> None:
         _output(
             allowed="true",
             mode=ticket.mode,
+            pr=str(ticket.pr or ""),
             base_sha=ticket.base_sha,
             artifact=ticket.artifact,
             results=f"{_DEFAULT_WORK}/results/{ticket.label}",

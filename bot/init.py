@@ -32,6 +32,7 @@ from eval_core.base.errors import UserError
 
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 STATUS = Path(".github/workflows/compression-eval-status.yml")
+APPROVAL = Path(".github/workflows/compression-eval-approval.yml")
 _INSTALL = re.compile(r"( *)- run: scripts/install-action(?: (bot|gate)\b.*)?\n")
 _ACTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[A-Za-z0-9._/-]+$")
 _RESULTS = "results/"
@@ -76,12 +77,12 @@ def adoption(
     command: Found | None = None,
     choose: Choose | None = None,
     *,
-    status: bool = False,
+    beside: Sequence[Path] = (),
 ) -> AdoptionPlan:
     """Work out everything that adopting the bot writes; the workflow only where it is known what it installs."""
     from eval_core.base.config import CONFIG_FILE
 
-    workflows = [WORKFLOW, *([STATUS] if status else [])] if action else []
+    workflows = [WORKFLOW, *beside] if action else []
     texts = {str(path): files("bot").joinpath(f"templates/{path.name}").read_text("utf-8") for path in workflows}
     plan = {
         **{path: _with_action(text, action or "") for path, text in texts.items()},
@@ -198,6 +199,7 @@ def _config(found: Found, action: str | None) -> str:
     help="With --command: whether it calls a model.",
 )
 @click.option("--status", is_flag=True, help="Also write the free workflow that marks outdated results.")
+@click.option("--approvals", is_flag=True, help="Also write the workflow that tells of approving reviews.")
 @click.option("--yes", is_flag=True, help="Take the likeliest compressor and ask nothing, for scripts.")
 @click.option("--force", is_flag=True, help="Replace files that differ; without it yours are kept.")
 def init(
@@ -208,6 +210,7 @@ def init(
     command: str | None,
     llm: str,
     status: bool,
+    approvals: bool,
     yes: bool,
     force: bool,
 ) -> None:
@@ -233,7 +236,8 @@ def init(
     program = None if command is None else named_command(folder, _words(command), llm)
     source = _checked_action(action)
     choose = (lambda _, found: found[0]) if yes else _ask if sys.stdin.isatty() else None
-    plan = adoption(folder, source, compressor, method, program, choose, status=status)
+    beside = [path for path, wanted in ((STATUS, status), (APPROVAL, approvals)) if wanted]
+    plan = adoption(folder, source, compressor, method, program, choose, beside=beside)
     for name, text in plan.files.items():
         _write(folder / name, name, text, force=force)
     if source is None and not (folder / WORKFLOW).exists():

@@ -101,6 +101,21 @@ def comment_event(comment: StoredComment) -> dict[str, Any]:
     }
 
 
+def review_event(pull: StoredPull, reviewer: str, **changes: object) -> dict[str, Any]:
+    """What GitHub sends when the workflow that a review started has ended."""
+    run = {
+        "event": "pull_request_review",
+        "conclusion": "success",
+        "head_sha": pull.head_sha,
+        "head_branch": pull.head_ref,
+        "head_repository": {"full_name": pull.head_repo, "owner": {"login": pull.head_owner}},
+        "actor": {"login": reviewer},
+        **changes,
+    }
+    sender = {"login": "somebody-who-ran-it-again"}
+    return {"action": "completed", "workflow_run": run, "repository": {"full_name": REPO}, "sender": sender}
+
+
 def world(tree: Tree, change: Tree | None = None) -> tuple[LoopbackGitHub, StoredPull]:
     """Return a GitHub, not yet started, with a labelled pull request."""
     github = LoopbackGitHub(REPO, files=tree)

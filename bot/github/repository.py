@@ -193,7 +193,7 @@ def _opened(data: Any, *, created: bool) -> OpenedPull:
 WORKFLOW = "compression-eval.yml"
 """The file name of the workflow that evaluates."""
 
-TRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_dispatch", "issue_comment"})
+TRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_dispatch", "issue_comment", "workflow_run"})
 """Events whose workflow file comes from this repository; a fork can run its own file of the same name on others."""
 
 ARTIFACT_LIMIT = 200 << 20
@@ -442,6 +442,18 @@ class GitHub:
             )
             for item in items
         )
+
+    @_parses
+    def approved_pull(self, head: str, sha: str, reviewer: str) -> int | None:
+        """Return the open pull request from `head`, as owner:branch, of which an account approved this very commit."""
+        query = {"state": "open", "head": head}
+        for data in self._transport.pages(f"{self._base}/pulls", f"pull requests from {head}", query):
+            number = int(data["number"])
+            reviews = self._transport.pages(f"{self._base}/pulls/{number}/reviews", f"reviews of #{number}")
+            mine = [item for item in reviews if (item.get("user") or {}).get("login") == reviewer]
+            if any((item["state"], item.get("commit_id")) == ("APPROVED", sha) for item in mine):
+                return number
+        return None
 
     def remove_label(self, number: int, label: str) -> bool:
         """Take a label off; False if somebody else has done so already."""

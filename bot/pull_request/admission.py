@@ -257,6 +257,8 @@ def label_gone(label: str) -> Refused:
 
 
 def _quota(request: EvaluationRequest, facts: Facts, config: Config) -> Refused | None:
+    if request.trigger == "review" and facts.looks:
+        return Refused(f"{request.sha[:7]} was evaluated already: add the label to look again.", "looks")
     if request.mode == "evaluate" and facts.looks >= config.bot.looks_per_sha:
         return Refused(
             f"{request.sha[:7]} was evaluated {_times(facts.looks)}, and repeating until it looks good proves "

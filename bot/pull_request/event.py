@@ -1,4 +1,4 @@
-"""What happened on GitHub, read into one request: a label, the command in a comment, or "Run workflow"."""
+"""What happened on GitHub, read into one request: a label, a command, an approving review, or "Run workflow"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eval_core.base.config import MOST_SHARDS
 from eval_core.base.errors import UserError
 
 Mode = Literal["evaluate", "baseline"]
-Trigger = Literal["label", "dispatch", "comment"]
+Trigger = Literal["label", "dispatch", "comment", "review"]
 
 COMMAND = "/eval-compression"
 """The first word of a comment that asks for an evaluation."""
@@ -67,6 +67,8 @@ class EvaluationRequest:
     """Fixtures asked for; none means all."""
     asked_at: datetime | None = None
     """When the comment was written; the commit that was the head then is meant."""
+    head: str | None = None
+    """Where the reviewed commit is, as owner:branch; which pull request that is, GitHub has to tell."""
     mistake: str | None = None
     """What is wrong with the command, for whoever may give one."""
 
@@ -89,6 +91,8 @@ def read_event(name: str, payload: Any, env: Mapping[str, str]) -> EvaluationReq
         return _dispatched(_table(payload, "event"), env)
     if name == "issue_comment":
         return _commented(_table(payload, "event"), env)
+    if name == "workflow_run":
+        return _reviewed(_table(payload, "event"), env)
     return Ignored(f"the event {_shown(name)} does not start an evaluation")
 
 
@@ -224,6 +228,32 @@ def _commented(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluation
         return replace(bare, mistake=str(exc))
 
 
+def _reviewed(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRequest | Ignored:
+    """Read that a review was submitted. GitHub tells a run that has the key only of the run that heard of it."""
+    run = _table(payload.get("workflow_run"), "event.workflow_run")
+    if run.get("event") != "pull_request_review" or run.get("conclusion") != "success":
+        return Ignored("only an approving review starts an evaluation after another workflow")
+    owner = _table(_table(run.get("head_repository"), "head_repository").get("owner"), "head_repository.owner")
+    place = f"{_login(owner, 'head_repository.owner')}:{_text(run, 'head_branch', 'event.workflow_run')}"
+    # Whoever submitted the review; the sender of this event may be somebody who ran that workflow again.
+    reviewer = _login(_table(run.get("actor"), "event.workflow_run.actor"), "event.workflow_run.actor")
+    ours, run_url, repo = _surroundings(payload, env)
+    return EvaluationRequest(
+        repo=repo,
+        pr=None,
+        sha=_sha(run.get("head_sha"), "event.workflow_run.head_sha"),
+        sender=reviewer,
+        trigger="review",
+        mode="evaluate",
+        runs=None,
+        force=False,
+        label=None,
+        run=ours,
+        run_url=run_url,
+        head=place,
+    )
+
+
 def _with_options(request: EvaluationRequest, words: Sequence[str]) -> EvaluationRequest:
     for word in words:
         name, sign, value = word.partition("=")
@@ -342,9 +372,13 @@ def _short_sha(value: str, where: str) -> str:
 
 
 def _sender(payload: Mapping[str, Any]) -> str:
-    login = _text(_table(payload.get("sender"), "event.sender"), "login", "event.sender")
+    return _login(_table(payload.get("sender"), "event.sender"), "event.sender")
+
+
+def _login(account: Mapping[str, Any], where: str) -> str:
+    login = _text(account, "login", where)
     if not _LOGIN.fullmatch(login):
-        raise UserError(f"event.sender.login: {_shown(login)} is not the name of an account")
+        raise UserError(f"{where}.login: {_shown(login)} is not the name of an account")
     return login
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from bot.github.api_error import Conflict, NotFound
 from bot.github.repository import WORKFLOW, GitHub
 from bot.github.resources import Pull
-from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, decide, label_gone
+from bot.pull_request.admission import EVALUATOR, Allowed, Facts, Refused, Why, decide, label_gone
 from bot.pull_request.body import asker
-from bot.pull_request.event import EvaluationRequest, Ignored, read_event
+from bot.pull_request.event import EvaluationRequest, Ignored, Trigger, read_event
 from bot.pull_request.ledger import (
     EvaluationQueued,
     LedgerNotice,
@@ -128,6 +128,16 @@ def _suite(request: EvaluationRequest, config: Config) -> SuiteName:
     return config.bot.suite or ("rounds" if free else "quick")
 
 
+_UNANSWERED: Mapping[Trigger, frozenset[Why]] = {
+    # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
+    "comment": frozenset({"permission"}),
+    # Nobody has asked: a review is about more than the compressor.
+    "review": frozenset(
+        {"permission", "not-watched", "base-only", "looks", "head-moved", "closed", "merged", "locked"}
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Admission:
     """The evaluation may begin."""
@@ -163,6 +173,11 @@ def admit(
     event = read_event(name, payload, env)
     if isinstance(event, Ignored):
         return NotAdmitted(event.why)
+    if event.head is not None:
+        number = github.approved_pull(event.head, event.sha, event.sender)
+        if number is None:
+            return NotAdmitted(f"{event.sender} has approved no open pull request at {event.sha[:7]}")
+        event = replace(event, pr=number)
     try:
         return _Gate(github, event, read_config, describe, own_token, env.get("GITHUB_WORKFLOW_SHA", "")).run()
     except (UserError, IncompleteError) as exc:
@@ -216,8 +231,8 @@ class _Gate:
                 # Of two gates that saw the label only one has taken it off: one label, one evaluation.
                 decision = label_gone(request.label)
         if isinstance(decision, Refused):
-            # Anybody may comment; only those who may ask for an evaluation get an answer in the comment.
-            if request.trigger == "comment" and decision.code == "permission":
+            quiet = _UNANSWERED.get(request.trigger, frozenset())
+            if decision.code in quiet:
                 return NotAdmitted(decision.why)
             return NotAdmitted(decision.why, self._tell(decision.why, pull))
         ticket = Ticket.of(request, decision, config.bot.shards, _suite(request, config))

@@ -60,7 +60,7 @@ def enter(gh: LoopbackGitHub) -> Admit:
         **more: Any,
     ) -> Admission | NotAdmitted:
         payload = label_event(adopted.REPO, gh.state.pulls[1], "maintainer") if event is None else event
-        kinds = {"inputs": "workflow_dispatch", "comment": "issue_comment"}
+        kinds = {"inputs": "workflow_dispatch", "comment": "issue_comment", "workflow_run": "workflow_run"}
         name = next((kinds[key] for key in kinds if key in payload), "pull_request_target")
         env = {**environment(run, attempt), "GITHUB_SHA": sha or gh.state.refs["heads/main"]}
         given = {"describe": lambda _: PLAN, **more}
@@ -471,6 +471,55 @@ def test_a_command_for_a_head_that_was_evaluated_before_survives_other_comments(
     event["comment"]["created_at"] = stamp(gh.state.comments[event["comment"]["id"]].created)
     gh.state.pulls[1].updated += timedelta(hours=2)
     assert isinstance(enter(event, run=101), Admission)
+
+
+def test_an_approving_review_is_admitted_once(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.unlabel(1, adopted.LABEL)
+    gh.review(1, "maintainer")
+    event = adopted.review_event(gh.state.pulls[1], "maintainer")
+    found = enter(event)
+    assert isinstance(found, Admission)
+    assert (found.ticket.pr, found.ticket.sha) == (1, gh.state.pulls[1].head_sha)
+    assert "Evaluating" in only_comment(gh)
+    again = enter(event, run=101)
+    assert isinstance(again, NotAdmitted)
+    assert "was evaluated already" in again.why
+
+
+@pytest.mark.parametrize("what", ["a stranger", "a comment", "an older commit", "another account", "nothing watched"])
+def test_what_a_review_does_not_start_is_not_answered(gh: LoopbackGitHub, enter: Admit, what: str) -> None:
+    """A fork brings its own version of the workflow that tells of reviews: only what GitHub says of them counts."""
+    gh.unlabel(1, adopted.LABEL)
+    reviewer = "contributor" if what == "a stranger" else "maintainer"
+    gh.review(1, reviewer, "COMMENTED" if what == "a comment" else "APPROVED")
+    if what == "an older commit":
+        gh.push_to_pull(1, {**adopted.worse_tree(adopted.base_tree()), "agent/more.py": b"MORE = 1\n"})
+    actor = "helper" if what == "another account" else reviewer
+    config = CONFIG.model_copy(update={"watch": ["elsewhere/**"]}) if what == "nothing watched" else CONFIG
+    assert isinstance(enter(adopted.review_event(gh.state.pulls[1], actor), config), NotAdmitted)
+    assert gh.comments(1) == []
+    assert not gh.state.checks
+
+
+def test_a_push_after_the_approval_is_not_evaluated_by_it(gh: LoopbackGitHub, enter: Admit) -> None:
+    gh.review(1, "maintainer")
+    event = adopted.review_event(gh.state.pulls[1], "maintainer")
+    gh.push_to_pull(1, {**adopted.worse_tree(adopted.base_tree()), "agent/more.py": b"MORE = 1\n"})
+    assert isinstance(enter(event), NotAdmitted)
+    assert gh.comments(1) == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"event": "push"}, {"conclusion": "skipped"}, {"head_sha": "abc"}, {"actor": None}, {"head_branch": ""}]
+)
+def test_another_workflows_end_starts_nothing(gh: LoopbackGitHub, enter: Admit, change: dict[str, object]) -> None:
+    gh.review(1, "maintainer")
+    event = adopted.review_event(gh.state.pulls[1], "maintainer", **change)
+    if set(change) & {"event", "conclusion"}:
+        assert isinstance(enter(event), NotAdmitted)
+    else:
+        with pytest.raises(UserError, match="workflow_run"):
+            enter(event)
 
 
 def test_a_mistake_in_the_command_is_answered(gh: LoopbackGitHub, enter: Admit) -> None:

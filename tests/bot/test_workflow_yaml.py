@@ -14,11 +14,12 @@ import small
 import yaml
 
 from bot.demo import journey
-from bot.init import adoption
+from bot.init import APPROVAL, adoption
 from bot.steps.evaluate import minutes_left
 
 REAL = small.REPOSITORY / ".github" / "workflows" / "compression-eval.yml"
 SECRET = "COMPRESSION_EVAL_API_KEY"
+SCHEMA = "vendor.github-workflows"
 PROVIDERS = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 PROBES = "COMPRESSION_EVAL_PROBES_KEY"
 
@@ -150,7 +151,8 @@ def test_later_jobs_wait_for_the_gates_word_and_a_crash_is_published(workflow: d
 
 def test_two_evaluations_of_one_pull_request_wait_for_each_other(workflow: dict[Any, Any]) -> None:
     concurrency = workflow["jobs"]["evaluate"]["concurrency"]
-    assert "github.event.pull_request.number || github.event.issue.number || inputs.pr" in concurrency["group"]
+    assert "needs.gate.outputs.pr" in concurrency["group"]
+    assert workflow["jobs"]["gate"]["outputs"]["pr"] == "${{ steps.gate.outputs.pr }}"
     assert concurrency["cancel-in-progress"] is False
 
 
@@ -166,6 +168,27 @@ def test_the_command_in_a_comment_is_off_and_one_line_turns_it_on(text: str, wor
     turned_on = yaml.safe_load(text.replace("  # issue_comment:", "  issue_comment:"))
     assert turned_on[True]["issue_comment"] == {"types": ["created"]}
     assert "startsWith(github.event.comment.body, '/eval-compression')" in workflow["jobs"]["gate"]["if"]
+
+
+def test_an_approving_review_is_off_and_one_line_turns_it_on(
+    text: str, workflow: dict[Any, Any], tmp_path: Path
+) -> None:
+    assert "workflow_run" not in workflow[True]
+    turned_on = yaml.safe_load(text.replace("  # workflow_run:", "  workflow_run:"))
+    (other,) = turned_on[True]["workflow_run"]["workflows"]
+    path = REAL.with_name("compression-eval-approval.yml")
+    template = files("bot").joinpath(f"templates/{path.name}").read_text(encoding="utf-8")
+    half = yaml.safe_load(template)
+    assert half["name"] == other
+    assert half[True] == {"pull_request_review": {"types": ["submitted"]}}
+    assert half["permissions"] == {} == half["jobs"]["approved"]["permissions"]
+    assert "secrets." not in template
+    (tmp_path / path.name).write_text(template, encoding="utf-8")
+    for words in (("zizmor", "--offline", "--no-progress"), ("check-jsonschema", "--builtin-schema", SCHEMA)):
+        done = tool(*words, str(tmp_path / path.name))
+        assert done.returncode == 0, done.stdout + done.stderr
+    small.write(tmp_path / "agent/context_compressor.py", "class C:\n    def compress(self, messages): ...\n")
+    assert adoption(tmp_path / "agent", "acme/x@1", None, beside=[APPROVAL]).files[str(APPROVAL)] == template
 
 
 def test_the_evaluation_ends_by_itself_ten_minutes_before_the_job_would_be_cut_off(workflow: dict[Any, Any]) -> None:

@@ -205,6 +205,14 @@ class Seed:
             self.state.comments[comment.id] = comment
             return comment
 
+    def review(self, number: int, login: str, state: str = "APPROVED") -> None:
+        """Review the last commit of a pull request."""
+        with self._lock:
+            self.user(login)
+            pull = self.state.pulls[number]
+            pull.reviews.append((login, state, pull.head_sha))
+            pull.touch()
+
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment."""
         with self._lock:

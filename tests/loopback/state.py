@@ -78,6 +78,8 @@ class StoredPull:
     created: datetime = field(default_factory=now)
     updated: datetime = field(default_factory=now)
     closed: datetime | None = None
+    reviews: list[tuple[str, str, str]] = field(default_factory=list)
+    """Who, in which state, of which commit."""
 
     def touch(self) -> datetime:
         """Note that something happened to it, later than anything before, and return when."""

@@ -163,6 +163,31 @@ async def files(ex: Exchange) -> web.Response:
     return ex.page([file_shape(ex, file, pull.head_sha) for file in changed(ex, pull)[:MOST_FILES]])
 
 
+async def reviews(ex: Exchange) -> web.Response:
+    """List what was submitted, oldest first."""
+    ex.needs("pull_requests", level="read", role="read")
+    pull = find(ex, ex.number("number"))
+    html = f"{ex.url}/{ex.state.repo}/pull/{pull.number}"
+    return ex.page(
+        [
+            {
+                "id": at,
+                "node_id": node_id("PRR", at),
+                "user": user(ex.state.account(login) or Account("ghost", 10_137), ex.url),
+                "body": "",
+                "state": state,
+                "html_url": f"{html}#pullrequestreview-{at}",
+                "pull_request_url": f"{ex.url}/repos/{ex.state.repo}/pulls/{pull.number}",
+                "author_association": "COLLABORATOR",
+                "_links": {"html": {"href": html}, "pull_request": {"href": html}},
+                "submitted_at": stamp(pull.updated),
+                "commit_id": sha,
+            }
+            for at, (login, state, sha) in enumerate(pull.reviews, 1)
+        ]
+    )
+
+
 async def create(ex: Exchange) -> web.Response:
     """Open a pull request from a branch of this repository."""
     ex.needs("pull_requests")
@@ -242,4 +267,5 @@ ROUTES: list[tuple[str, str, Handler]] = [
     ("GET", "/pulls/{number}", show),
     ("PATCH", "/pulls/{number}", update),
     ("GET", "/pulls/{number}/files", files),
+    ("GET", "/pulls/{number}/reviews", reviews),
 ]
