@@ -13,6 +13,12 @@ HOME = Path(os.environ["HOME"])
 WORK = HOME / "work"
 CONFIG = HOME / ".claude-config"
 NOW = "2026-01-01T00:00:00.000Z"
+IDS = itertools.count(1)
+
+
+def new_id():
+    """Return an id that is the same in every run: the summary names the transcript's file."""
+    return str(uuid.UUID(int=next(IDS), version=4))
 
 
 def text_of(content):
@@ -58,21 +64,22 @@ class ClaudeCode:
     def __init__(self, start):
         WORK.mkdir(exist_ok=True)
         self.model = start["options"].get("model", "claude-sonnet-4-5")
-        self.session = str(uuid.uuid4())
+        self.session = new_id()
         project = CONFIG / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(WORK))
         project.mkdir(parents=True)
         os.environ["CLAUDE_CONFIG_DIR"] = str(CONFIG)
         self.transcript = project / f"{self.session}.jsonl"
         self.parent, self.returned, self.count = None, 0, itertools.count(1)
 
-    def append(self, messages):
+    def append(self, messages, tokens=0):
+        """Write messages into the transcript; the provider has counted `tokens` when it wrote the last answer."""
         with self.transcript.open("a") as file:
             for message in messages:
                 role, content = to_blocks(message)
-                key = str(uuid.uuid4())
+                key = new_id()
                 body = {"role": role, "content": content}
                 if role == "assistant":
-                    usage = {"input_tokens": 0, "output_tokens": 0}
+                    usage = {"input_tokens": tokens, "output_tokens": 0}
                     reason = "tool_use" if message.get("tool_calls") else "end_turn"
                     body |= {"id": f"msg_{next(self.count):024d}", "type": "message", "model": self.model,
                              "usage": usage, "stop_reason": reason, "stop_sequence": None}  # fmt: skip
@@ -85,19 +92,32 @@ class ClaudeCode:
     def entries(self):
         return [json.loads(line) for line in self.transcript.read_text(encoding="utf-8").split("\n") if line]
 
+    def claude(self, prompt):
+        options = ["--resume", self.session, "--model", self.model, "--output-format", "stream-json", "--verbose"]
+        return subprocess.run(["claude", "-p", prompt, *options], cwd=WORK, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)  # fmt: skip
+
+    def bounds(self):
+        return [at for at, entry in enumerate(self.entries()) if entry.get("subtype") == "compact_boundary"]
+
+    def triggers(self, messages, tokens):
+        """Tell whether it compacts by itself before the next turn of a session of so many tokens."""
+        self.session, self.parent = new_id(), None
+        self.transcript = self.transcript.with_name(f"{self.session}.jsonl")
+        self.append([message for message in messages if message["role"] not in ("system", "developer")], tokens)
+        self.claude("Go on.")
+        return bool(self.bounds())
+
     def compress(self, messages):
         if not messages:
             raise ValueError("there are no messages")
         system = [message for message in messages if message["role"] in ("system", "developer")]
         rest = [message for message in messages if message["role"] not in ("system", "developer")]
         self.append(rest[self.returned :])
-        before = sum(entry.get("subtype") == "compact_boundary" for entry in self.entries())
-        options = ["--resume", self.session, "--model", self.model, "--output-format", "stream-json", "--verbose"]
-        done = subprocess.run(["claude", "-p", "/compact", *options], cwd=WORK, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL)  # fmt: skip
-        entries = self.entries()
-        bounds = [at for at, entry in enumerate(entries) if entry.get("subtype") == "compact_boundary"]
-        if len(bounds) == before:
+        before = self.bounds()
+        done = self.claude("/compact")
+        entries, bounds = self.entries(), self.bounds()
+        if len(bounds) == len(before):
             # It reports a failure with status 0, so what it wrote decides.
             said = (done.stdout + done.stderr)[-1500:]
             raise RuntimeError(f"claude made no compaction (status {done.returncode}): {said}")
@@ -121,9 +141,12 @@ for line in sys.stdin:
     try:
         if asked["type"] == "start":
             agent = ClaudeCode(asked)
-            answer = {"type": "ready"}
+            answer = {"type": "ready", "tells_when": True}
         elif asked["type"] == "compress":
             answer = {"type": "result", "id": asked["id"], "messages": agent.compress(asked["messages"])}
+        elif asked["type"] == "trigger":
+            compresses = agent.triggers(asked["messages"], asked["tokens"])
+            answer = {"type": "triggered", "id": asked["id"], "compresses": compresses}
         else:
             raise ValueError(f"unknown line {asked['type']}")
     except Exception as error:

@@ -12,7 +12,10 @@ def create(spec):
         client_args={"base_url": spec["base_url"], "api_key": spec["api_key"], "max_retries": 0},
         model_id=spec["model"],
     )
-    manager = spec["target"](**spec["init"])
+    init = dict(spec["init"])
+    if init.get("summarization_agent") == "own":
+        init["summarization_agent"] = Agent(model=model, callback_handler=None)
+    manager = spec["target"](**init)
     return Agent(model=model, conversation_manager=manager, callback_handler=None)
 
 

@@ -98,11 +98,11 @@ def _target_file(named: str) -> Path:
 def _install_all(package: Package, versions: Sequence[str]) -> list[Installed]:
     from eval_core.sandbox.installs import install
 
-    found = []
+    found: list[Installed] = []
     for version in versions:
         click.echo(f"{package.name} {version}: installing ...", err=True)
         began = time.monotonic()
-        found.append(install(package, version))
+        found.append(install(package, version, like=found[0] if found else None))
         click.echo(f"{package.name} {version}: ready after {time.monotonic() - began:.0f} s", err=True)
     return found
 

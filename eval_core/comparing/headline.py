@@ -143,6 +143,14 @@ def no_change(rows: Sequence[Row], facts: Finding | None, *, exact: bool, single
     return f"{Kind.NO_DETECTABLE_CHANGE.words}: {described}{least}."
 
 
+def but_told(sentence: str, strands: Mapping[str, Finding]) -> str:
+    """Add what changed for every session and is neither better nor worse by itself: when the compressor sets in."""
+    trigger = strands.get("sets_in")
+    if trigger is None or trigger.state is not StrandState.CHANGED:
+        return sentence
+    return f"{sentence.removesuffix('.')}; but {trigger.says}."
+
+
 def inconclusive(rows: Sequence[Row], unreachable: str | None, hints: Sequence[str] = ()) -> str:
     """Say what is still open; what to do about it is the next step's to say. `hints` are what may be luck or not."""
     if hints:

@@ -591,9 +591,10 @@ def _headline(
     evidence = tested.evidence
     if kind is Kind.NO_DETECTABLE_CHANGE:
         single = evidence.clear.smallest if evidence.clear is not None else None
-        return headline.no_change(rows, findings.get("facts"), exact=tested.counted, single=single)
+        calm = headline.no_change(rows, findings.get("facts"), exact=tested.counted, single=single)
+        return headline.but_told(calm, findings)
     if kind is Kind.INCONCLUSIVE:
-        return headline.inconclusive(rows, _unreachable(tested.deciding), hints)
+        return headline.but_told(headline.inconclusive(rows, _unreachable(tested.deciding), hints), findings)
     if kind is Kind.NOT_JUDGED and evidence.recorded is not None:
         return f"{kind.words}: {why_unjudged(evidence.recorded)}."
     if kind is Kind.NOT_COMPARABLE:

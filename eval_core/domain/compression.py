@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
+from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 
@@ -173,6 +174,10 @@ class Compression:
     """Of a session that was compressed when it was due: how many of its messages had been said at each step."""
     own_trigger: bool = False
     """Whether the compressor itself said when."""
+    tells_when: bool = False
+    """Whether it can be asked when it would set in by itself."""
+    trigger: Trigger | None = None
+    """When it would have set in by itself, where it was asked."""
 
     @property
     def state(self) -> list[Message]:

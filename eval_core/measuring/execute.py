@@ -13,6 +13,8 @@ from eval_core.base.tokens import count_messages
 from eval_core.domain.call import ArmName, Draw, OpaqueState
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
+from eval_core.domain.first_trigger import TriggerTrial
+from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
 from eval_core.domain.model_failure import FailureTrial
 from eval_core.domain.probe import Probe
@@ -129,8 +131,8 @@ class Executor:
     """Fixture-runs whose compression is done; only what is asked about it may be missing."""
     known: dict[str, SessionFacts] = field(default_factory=dict)
     """What is read of each fixture once."""
-    fails_on: str = ""
-    """The fixture on whose first run the compressor is also put before failing models."""
+    tried_on: str = ""
+    """The fixture on whose first run the compressor is also put before failing models, and asked when it sets in."""
     log_of: Callable[[str, int], RoundFile | None] = lambda fixture, run: None
     """Where the rounds of a fixture-run are written down until it is finished."""
     rounds_only: bool = False
@@ -170,15 +172,22 @@ class Executor:
             compression = _stored_compression(earlier)
         else:
             compression = await self._compress(cell)
-            if (cell.case.fixture.name, cell.run) == (self.fails_on, 0) and isinstance(self.subject, FailureTrial):
-                tried = await self.subject.try_failures(cell.case.fixture)
-                compression = replace(compression, with_failing_models=tried)
+            if (cell.case.fixture.name, cell.run) == (self.tried_on, 0):
+                compression = await self._try(cell.case.fixture, compression)
         record = await self._measure(cell, compression)
         if earlier is not None:
             # The requests are gone, and what they showed was written down when they were made.
             record = _as_shown(record, earlier)
         self.on_record(record)
         return record
+
+    async def _try(self, fixture: Fixture, done: Compression) -> Compression:
+        """Add what is tried once for each measurement; it takes seconds and no model."""
+        if isinstance(self.subject, FailureTrial):
+            done = replace(done, with_failing_models=await self.subject.try_failures(fixture))
+        if done.tells_when and isinstance(self.subject, TriggerTrial):
+            done = replace(done, trigger=await self.subject.first_trigger(fixture))
+        return done
 
     async def _compress(self, cell: Cell) -> Compression:
         """Compress; of a session in several rounds, go on after the last one that is written down."""

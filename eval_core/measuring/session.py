@@ -136,7 +136,7 @@ class MeasuringSession:
             on_record=self._keep,
             halted=self.halted,
             known=self.facts,
-            fails_on="" if self.rounds_only else self.cases[0].fixture.name,
+            tried_on="" if self.rounds_only else self.cases[0].fixture.name,
             rounds_only=self.rounds_only,
             log_of=self.folder.round_log,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from eval_core.comparing.compare import ReportData
 from eval_core.domain.extra import Unexercised
+from eval_core.domain.measurement import Measurement
 
 WORDS: dict[Unexercised, str] = {
     "focus": "a focus topic (no fixture names one)",
@@ -14,6 +15,13 @@ WORDS: dict[Unexercised, str] = {
 }
 
 
+def _told_when(measurement: Measurement) -> bool:
+    """Tell whether the compressor was asked when it sets in."""
+    rounds = measurement.extra.rounds
+    asked = any("sets_in" in run.strands for runs in measurement.fixtures.values() for run in runs)
+    return asked or (rounds is not None and bool(rounds.triggered))
+
+
 def not_looked_at(data: ReportData) -> tuple[Unexercised, ...]:
     """Return what was not exercised, as far as the suite is at hand."""
     measurement, fixtures = data.candidate, [case.fixture for case in data.cases.values()]
@@ -21,7 +29,7 @@ def not_looked_at(data: ReportData) -> tuple[Unexercised, ...]:
     missing: dict[Unexercised, bool] = {
         "focus": bool(fixtures) and not focused,
         "model": not measurement.model_wrote,
-        "trigger": measurement.extra.rounds is None or not measurement.extra.rounds.triggered,
+        "trigger": not _told_when(measurement),
         "chain": bool(fixtures) and not any(fixture.segments for fixture in fixtures),
         "judge": not measurement.judged,
     }

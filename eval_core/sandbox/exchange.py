@@ -65,10 +65,22 @@ class CompressLine(_Sent):
     state: Annotated[OpaqueState | None, Field(description="The state that you returned last time.")] = None
 
 
+class TriggerLine(_Sent):
+    """A question, where the program said that it tells when: would it compress this session by itself now?"""
+
+    type: Literal["trigger"] = "trigger"
+    id: int
+    messages: Annotated[list[Message], Field(description="OpenAI chat messages; they are not to be compressed.")]
+    tokens: Annotated[int, Field(description="How many tokens the provider has counted in them.")]
+
+
 class ReadyLine(_Answered):
     """The program can compress."""
 
     type: Literal["ready"]
+    tells_when: Annotated[
+        bool, Field(description="The program answers `trigger`: whether it would compress by itself.")
+    ] = False
     resumable: Annotated[
         bool,
         Field(description="A fresh process can go on from the messages or the state alone: nothing is kept in memory."),
@@ -107,6 +119,14 @@ class ResultLine(_Answered):
         return self
 
 
+class TriggeredLine(_Answered):
+    """The answer to `trigger`."""
+
+    type: Literal["triggered"]
+    id: int
+    compresses: bool
+
+
 class ErrorLine(_Answered):
     """The program could not do what the line asked for; it stays ready for the next one."""
 
@@ -115,10 +135,13 @@ class ErrorLine(_Answered):
     message: str
 
 
-ExchangeLine = StartLine | CompressLine | ReadyLine | ResultLine | ErrorLine
+ExchangeLine = StartLine | CompressLine | TriggerLine | ReadyLine | ResultLine | TriggeredLine | ErrorLine
 """Every line of the contract; what the published schema describes."""
 
 _FIRST: TypeAdapter[ReadyLine | ErrorLine] = TypeAdapter(Annotated[ReadyLine | ErrorLine, Field(discriminator="type")])
+_WHEN: TypeAdapter[TriggeredLine | ErrorLine] = TypeAdapter(
+    Annotated[TriggeredLine | ErrorLine, Field(discriminator="type")]
+)
 _NEXT: TypeAdapter[ResultLine | ErrorLine] = TypeAdapter(Annotated[ResultLine | ErrorLine, Field(discriminator="type")])
 
 
@@ -175,6 +198,12 @@ def answer_to_compress(text: str, number: int, given: Sequence[Message] = ()) ->
         reported_calls=line.usage.calls if line.usage else None,
         returned=line.messages,
     )
+
+
+def answer_to_trigger(text: str, number: int) -> bool | None:
+    """Read the answer to `trigger`; None where it is none."""
+    line = _read(_WHEN, text, 'a line with "type": "triggered"')
+    return line.compresses if isinstance(line, TriggeredLine) and line.id == number else None
 
 
 def read_error(text: str) -> ErrorLine | str:

@@ -24,7 +24,9 @@ _VERSION = re.compile(r"^[A-Za-z0-9][\w.+!-]{0,60}$")
 _PATIENCE = 1_800
 """Seconds for an installation; the largest take four minutes on a small machine."""
 _SAID = 400
-_VERSIONS, _PACKAGES = "versions.json", "env"
+_LEAST_FREE = 2**20
+"""Bytes; installers end in many ways where less is free."""
+_VERSIONS, _PACKAGES, _BUSY = "versions.json", "env", "releases.lock"
 
 
 @dataclass(frozen=True)
@@ -66,19 +68,22 @@ def _key(package: Package, version: str) -> str:
     return f"{name}-{version}-{digest(asked)[:8]}"
 
 
-def install(package: Package, version: str) -> Installed:
-    """Install a release, unless it is there already; two commands at once do it one after the other."""
+def install(package: Package, version: str, like: Installed | None = None) -> Installed:
+    """Install a release, unless it is there already; two commands at once do it one after the other.
+
+    With `like`, what else it needs is taken from there as far as it fits: the two differ in as little as can be.
+    """
     if not _VERSION.match(version):
         raise UserError(f"{version!r} is not a version of {package.name}; give one as in its index, for example 1.2.3")
     cache = cache_folder()
     done = Installed(package, version, cache / _key(package, version))
-    with _writing(cache), _alone(cache / f"{done.folder.name}.lock"):
+    with _writing(cache), _locked(cache.parent / _BUSY, fcntl.LOCK_SH), _locked(cache / f"{done.folder.name}.lock"):
         if (done.folder / _VERSIONS).exists():
             return done
         with _scratch(cache) as scratch:
             environment = scratch / _PACKAGES
             found = (
-                _from_pypi(package, version, environment)
+                _from_pypi(package, version, environment, like)
                 if package.index == "pypi"
                 else _from_npm(package, version, environment)
             )
@@ -91,13 +96,19 @@ def install(package: Package, version: str) -> Installed:
 def prune() -> tuple[int, int]:
     """Remove every installed release; return how many there were, and their bytes."""
     cache = cache_folder()
-    folders = [path for path in cache.glob("*") if path.is_dir()] if cache.is_dir() else []
-    size = sum(_size(folder) for folder in folders)
-    for folder in folders:
-        shutil.rmtree(folder)
-    for lock in cache.glob("*.lock"):
-        lock.unlink()
-    return len(folders), size
+    if not cache.is_dir():
+        return 0, 0
+    try:
+        with _locked(cache.parent / _BUSY, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            folders = [path for path in cache.glob("*") if path.is_dir()]
+            size = sum(_size(folder) for folder in folders)
+            for folder in folders:
+                shutil.rmtree(folder)
+            for lock in cache.glob("*.lock"):
+                lock.unlink()
+    except BlockingIOError:
+        raise UserError(f"{cache}: a release is being installed there; remove them when that is done") from None
+    return len([folder for folder in folders if not folder.name.startswith(".")]), size
 
 
 def published(package: Package) -> list[str]:
@@ -129,9 +140,9 @@ def _writing(cache: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def _locked(lock: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
     with lock.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, how)
         yield
 
 
@@ -145,7 +156,7 @@ def _scratch(cache: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _from_pypi(package: Package, version: str, environment: Path) -> dict[str, str]:
+def _from_pypi(package: Package, version: str, environment: Path, like: Installed | None) -> dict[str, str]:
     python = sys.executable
     if package.python and sys.version_info < tuple(map(int, package.python.split("."))):
         found = shutil.which(f"python{package.python}")
@@ -155,7 +166,11 @@ def _from_pypi(package: Package, version: str, environment: Path) -> dict[str, s
                 "on the PATH; install one and try again"
             )
         python = found
-    _run(package, version, [python, "-m", "venv", str(environment)])
+    if like is None:
+        _run(package, version, [python, "-m", "venv", str(environment)])
+    else:
+        # Links to the same files: pip replaces files and writes into none.
+        shutil.copytree(like.environment, environment, symlinks=True, copy_function=os.link)
     pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     extras = f"[{','.join(package.extras)}]" if package.extras else ""
     _run(package, version, [*pip, "install", "-q", f"{package.name}{extras}=={version}", *package.beside])
@@ -191,13 +206,13 @@ def _add_node(major: str, environment: Path) -> None:
         link.symlink_to((node / ".bin" / "node").readlink())
 
 
+_UNREACHABLE = r"ENOTFOUND|ECONNREFUSED|EAI_AGAIN|Temporary failure|NewConnectionError|ConnectTimeout|Max retries"
 _PROBLEMS = (
+    (_UNREACHABLE, "the package index cannot be reached"),  # pip goes on to say that it has no such version
     (r"no matching distribution|No matching version|ETARGET|E404|404 Not Found", "the index has no such version"),
     (r"requires a different Python|Requires-Python", "it needs another Python"),
     (r"Unsupported engine|EBADENGINE", "it needs another Node"),
     (r"No space left|ENOSPC", "the disk is full"),
-    (r"ENOTFOUND|ECONNREFUSED|EAI_AGAIN|Temporary failure|NewConnectionError|ConnectTimeout|Max retries",
-     "the package index cannot be reached"),
 )  # fmt: skip
 
 
@@ -213,6 +228,9 @@ def _run(package: Package, version: str | None, words: Sequence[str]) -> str:
     if done.returncode == 0:
         return done.stdout
     said = (done.stderr or done.stdout).strip()
-    why = next((text for pattern, text in _PROBLEMS if re.search(pattern, said, re.IGNORECASE)), "it was not installed")
-    last = next((line for line in said.splitlines() if re.search(r"error", line, re.IGNORECASE)), said)[-_SAID:]
-    raise UserError(f"{named}: {why} ({last}). Nothing of it was kept")
+    found = next(((one, text) for one, text in _PROBLEMS if re.search(one, said, re.IGNORECASE)), None)
+    pattern, why = found or (r"error", "it was not installed")
+    if cache_folder().exists() and shutil.disk_usage(cache_folder()).free < _LEAST_FREE:
+        why = "the disk is full"
+    line = next((line for line in said.splitlines() if re.search(pattern, line, re.IGNORECASE)), said)[-_SAID:]
+    raise UserError(f"{named}: {why} ({line}). Nothing of it was kept")

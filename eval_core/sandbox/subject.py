@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.domain.call import Draw
 from eval_core.domain.compression import Compression, Outcome, Round, RoundLog, Step
+from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 from eval_core.domain.session_text import SessionText
@@ -81,6 +82,11 @@ Count = Callable[[list[Message]], int]
 
 
 _TRIALS_AT_ONCE = 2
+_WINDOW = 200_000
+_WINDOWS = 5
+"""One that does not set in when the session's window is full is asked about so many of them: its own may be larger."""
+_PARTS = 100
+"""The number of tokens at which it sets in is found to this part of it."""
 _TRIAL_SECONDS = 60.0
 _TRIAL = "compressing with a failing model"
 
@@ -113,6 +119,7 @@ class _Progress:
     resumable: bool = False
     fired: list[int] = field(default_factory=list)
     own_trigger: bool = False
+    tells_when: bool = False
     state: Any = None
     """The adapter's own, after the last good step."""
     start_seconds: float = 0.0
@@ -143,6 +150,24 @@ def _written(progress: _Progress, fixture: Fixture) -> list[Message]:
         if progress.steps
         else []
     )
+
+
+async def _first_trigger(asked: Callable[[int], Awaitable[bool | None]], window: int) -> Trigger | None:
+    """Halve the range between a number at which it does not compress and one at which it does."""
+    below = 0
+    for at in (window, _WINDOWS * window):
+        when_full = await asked(at)
+        if when_full is None:
+            return None
+        if when_full:
+            break
+        below = at
+    else:
+        return Trigger(below, None)
+    while at - below > max(at // _PARTS, 1):
+        middle = (below + at) // 2
+        below, at = (below, middle) if await asked(middle) else (middle, at)
+    return Trigger(_WINDOWS * window, at)
 
 
 @dataclass(frozen=True)
@@ -231,6 +256,7 @@ class ProcessSubject:
             output=progress.output,
             fired=tuple(progress.fired),
             own_trigger=progress.own_trigger,
+            tells_when=progress.tells_when,
         )
 
     async def try_failures(self, fixture: Fixture) -> dict[ModelFailure, FailureReaction]:
@@ -245,6 +271,28 @@ class ProcessSubject:
 
         found = await asyncio.gather(*map(one, ModelFailure))
         return {failure: done for failure, done in zip(ModelFailure, found, strict=True) if done is not None}
+
+    async def first_trigger(self, fixture: Fixture) -> Trigger | None:
+        """Ask at which number of tokens it would compress, halving what is left; None where it cannot be asked."""
+        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
+        async with self.running(1, Draw()) as now:
+            given = self.given(now, context_length=fixture.context_length, focus_topic=None, seed=0, run=0)
+
+            news = list(fixture.messages)
+
+            async def asked(tokens: int) -> bool | None:
+                frame = call.trigger(news, tokens)
+                if self.spec.command is None:
+                    news.clear()  # the launcher holds them
+                return call.triggered(await now.child.ask(frame, self.spec.timeout_s, "saying whether it compresses"))
+
+            try:
+                ready = call.ready(await now.child.ask(call.job(given), self.spec.timeout_s, "importing and building"))
+                if isinstance(ready, str) or not ready.tells_when:
+                    return None
+                return await _first_trigger(asked, fixture.context_length or _WINDOW)
+            except (ChildGone, BadFrame):
+                return None
 
     async def _fail_once(self, fixture: Fixture, failure: ModelFailure) -> FailureReaction | None:
         """Return what it did when its model failed; None where it asked nothing that could fail."""
@@ -381,7 +429,7 @@ class ProcessSubject:
         progress.start_seconds = time.monotonic() - started
         if ready.dropped:
             progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
-        progress.resumable = ready.resumable
+        progress.resumable, progress.tells_when = ready.resumable, ready.tells_when
         if job.when_due:
             verdict = await self._drive_when_due(now, call, job.fixture, progress)
         else:

@@ -12,7 +12,14 @@ from eval_core.base.messages import Message
 from eval_core.domain.call import OpaqueState
 from eval_core.domain.compression import Step
 from eval_core.domain.target import TargetSpec, substitute
-from eval_core.sandbox.exchange import CompressLine, StartLine, answer_to_compress, answer_to_start
+from eval_core.sandbox.exchange import (
+    CompressLine,
+    StartLine,
+    TriggerLine,
+    answer_to_compress,
+    answer_to_start,
+    answer_to_trigger,
+)
 from eval_core.sandbox.validate import BadFrame, StepResult, error_text, read_step
 
 
@@ -64,6 +71,8 @@ class Started:
     dropped: tuple[str, ...] = ()
     """Optional keywords that its signature lacks."""
     resumable: bool = False
+    tells_when: bool = False
+    """Whether it can be asked when it compresses by itself."""
 
 
 class TargetCall(Protocol):
@@ -80,6 +89,12 @@ class TargetCall(Protocol):
 
     def result(self, answer: dict[str, Any], given: Sequence[Message]) -> StepResult | str:
         """Read the step's answer to the given messages; a text is what the target did wrong."""
+
+    def trigger(self, messages: Sequence[Message], tokens: int) -> dict[str, Any]:
+        """Ask whether it would compress a session of so many tokens now."""
+
+    def triggered(self, answer: dict[str, Any]) -> bool | None:
+        """Read the answer; None where it has none."""
 
 
 def _surroundings(spec: TargetSpec, given: Given) -> dict[str, Any]:
@@ -136,6 +151,7 @@ class PythonCall:
         return Started(
             dropped=tuple(map(str, dropped)) if isinstance(dropped, list) else (),
             resumable=answer.get("resumable") is True,
+            tells_when=answer.get("tells_when") is True,
         )
 
     def compress(self, segment: list[Message], earlier: Step | None) -> dict[str, Any]:
@@ -145,6 +161,15 @@ class PythonCall:
     def result(self, answer: dict[str, Any], given: Sequence[Message]) -> StepResult | str:
         """Read the launcher's frame."""
         return read_step(answer, given)
+
+    def trigger(self, messages: Sequence[Message], tokens: int) -> dict[str, Any]:
+        """Ask through the launcher."""
+        return {"do": "due", "messages": list(messages), "tokens": tokens}
+
+    def triggered(self, answer: dict[str, Any]) -> bool | None:
+        """Read the launcher's frame."""
+        due = answer.get("due")
+        return due if isinstance(due, bool) else None
 
 
 class CommandCall:
@@ -182,7 +207,7 @@ class CommandCall:
         if isinstance(text, _Ended):
             return f"the command {text.how}"
         line = answer_to_start(text)
-        return line if isinstance(line, str) else Started(resumable=line.resumable)
+        return line if isinstance(line, str) else Started(resumable=line.resumable, tells_when=line.tells_when)
 
     def compress(self, segment: list[Message], earlier: Step | None) -> dict[str, Any]:
         """Send the earlier result with the new messages behind it."""
@@ -200,6 +225,16 @@ class CommandCall:
         if isinstance(text, _Ended):
             return f"the command {text.how}"
         return answer_to_compress(text, self._number, given)
+
+    def trigger(self, messages: Sequence[Message], tokens: int) -> dict[str, Any]:
+        """Send the messages with the number that a provider would have counted."""
+        self._number += 1
+        return {"do": "exchange", "line": TriggerLine(id=self._number, messages=list(messages), tokens=tokens).line()}
+
+    def triggered(self, answer: dict[str, Any]) -> bool | None:
+        """Read the program's answer."""
+        text = self._text(answer)
+        return None if isinstance(text, _Ended) else answer_to_trigger(text, self._number)
 
     @staticmethod
     def _text(answer: dict[str, Any]) -> str | _Ended:

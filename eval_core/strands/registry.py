@@ -14,6 +14,7 @@ from eval_core.strands.meaning import record_meaning
 from eval_core.strands.outcome import outcome_strand
 from eval_core.strands.rounds import compare_rounds, record_rounds
 from eval_core.strands.scores import scores_strand
+from eval_core.strands.sets_in import compare_sets_in, read_sets_in
 from eval_core.strands.strand import Force, SeenRun, Strand
 from eval_core.strands.structure import structure_strand
 from eval_core.strands.trigger import compare_trigger
@@ -38,6 +39,7 @@ STRANDS: tuple[Strand, ...] = (
         compare_failure,
         record=read_failure,
     ),
+    Strand("sets_in", "Sets in by itself", Force.CERTAIN, compare_sets_in, record=read_sets_in),
     Strand("window", "Kept verbatim", Force.TOLD, _of_records(lambda item: item.window)),
     Strand("shown", "Shown to its model", Force.WEIGHED, _of_records(lambda item: item.shown), irreparable=True),
     Strand("asks", "Asked of its model", Force.TOLD, _of_records(lambda item: item.asks.strand)),

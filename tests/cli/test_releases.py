@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import socket
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -9,7 +13,8 @@ import pytest
 import small
 import yaml
 
-from eval_core.sandbox.installs import cache_folder
+from eval_core.domain.package import read_package
+from eval_core.sandbox.installs import cache_folder, install
 
 ONE_FIXTURE = ("--fixtures", "constraints-and-reversals", "--set", "compress_runs=1", "--runs", "1")
 
@@ -21,16 +26,16 @@ class Agent:
 FORGETS = KEEPS.replace("[-9000:]", "[-200:]")
 
 
-def _wheel(folder: Path, version: str, source: str, requires: str = "") -> None:
-    info = f"toy_agent-{version}.dist-info"
-    about = f"Metadata-Version: 2.1\nName: toy-agent\nVersion: {version}\n{requires}"
+def _wheel(folder: Path, version: str, source: str, requires: str = "", name: str = "toy_agent") -> None:
+    info = f"{name}-{version}.dist-info"
+    about = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n{requires}"
     files = {
-        "toy_agent.py": source,
+        f"{name}.py": source,
         f"{info}/METADATA": about,
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
-    with zipfile.ZipFile(folder / f"toy_agent-{version}-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
         for name, text in {**files, f"{info}/RECORD": record}.items():
             wheel.writestr(name, text)
 
@@ -114,3 +119,67 @@ def test_a_target_without_a_package_says_what_to_add(cli: small.Cli, toy: Path, 
     plain.write_text("target: {compressor: 'a:B', llm: none}\n", encoding="utf-8")
     done = cli("releases", str(plain), "1", "2")
     assert "package: {index: pypi" in done.err
+
+
+def test_a_later_release_gets_the_same_versions_of_everything_else(toy: Path, tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    for version in ("2.0", "2.1"):
+        _wheel(wheels, version, KEEPS, "Requires-Dist: toy-helper\n")
+    _wheel(wheels, "1.0", "", name="toy_helper")
+    package = read_package(toy)
+    first = install(package, "2.0")
+    _wheel(wheels, "1.1", "", name="toy_helper")
+
+    beside = install(package, "2.1", like=first)
+    assert (beside.versions["toy-agent"], beside.versions["toy-helper"]) == ("2.1", "1.0")
+    assert (first.versions["toy-agent"], first.versions["toy-helper"]) == ("2.0", "1.0")
+    found = subprocess.run(
+        [str(first.environment / "bin" / "python"), "-m", "pip", "list", "--format=json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {"name": "toy-agent", "version": "2.0"} in json.loads(found.stdout)
+
+
+def test_nothing_is_removed_while_a_release_is_being_installed(cli: small.Cli, toy: Path) -> None:
+    install(read_package(toy), "1.0")
+    with (cache_folder().parent / "releases.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        done = cli("releases", "--prune")
+    assert done.code == 2
+    assert "a release is being installed there" in done.err
+    assert len([path for path in cache_folder().iterdir() if path.is_dir()]) == 1
+
+
+def test_a_full_disk_is_one_message_and_leaves_nothing(cli: small.Cli, toy: Path, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(full)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no permission to mount a small disk")
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(full))
+            done = cli("releases", str(toy), "1.0", "1.1", "--install-only")
+            left = [path for path in cache_folder().iterdir() if path.is_dir()]
+    finally:
+        subprocess.run(["umount", str(full)], check=True)
+    assert done.code == 2
+    assert "toy-agent 1.0: the disk is full" in done.err
+    assert not left
+
+
+def test_an_index_that_is_down_is_named(cli: small.Cli, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_INDEX_URL", address)
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    done = cli("releases", str(toy), "1.0", "1.1", "--install-only")
+    assert done.code == 2
+    assert "toy-agent 1.0: the package index cannot be reached" in done.err
+    assert not list(cache_folder().glob("toy-agent-1.0-*/"))

@@ -164,6 +164,7 @@ def main() -> None:
     except BaseException as exc:
         channel.send({"phase": "setup_error", "error": describe_error(exc)})
         _exit(0)
-    channel.send({"phase": "ready", "dropped": driver.dropped, "resumable": driver.resumable})
+    channel.send({"phase": "ready", "dropped": driver.dropped, "resumable": driver.resumable,
+                  "tells_when": driver.tells_when})  # fmt: skip
     _serve(channel, driver, state)
     _exit(0)

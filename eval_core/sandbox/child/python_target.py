@@ -195,6 +195,9 @@ class Driver:
             raise TypeError(
                 f"{exc}; give what it needs beside the messages under call, or call it in an adapter"
             ) from None
+        return self._awaited(result)
+
+    def _awaited(self, result: Any) -> Any:
         if not inspect.isawaitable(result):
             return result
         if self._loop is None:
@@ -205,6 +208,11 @@ class Driver:
             return await result
 
         return self._loop.run_until_complete(finish())
+
+    @property
+    def tells_when(self) -> bool:
+        """Whether it can be asked when to compress."""
+        return "should_compress" in self._adapter or callable(getattr(self._instance, "should_compress", None))
 
     def due(self, messages: list[Any], tokens: int) -> Any:
         """Ask the adapter or the instance whether to compress; None where neither has a word in it."""
