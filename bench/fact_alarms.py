@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.verdict import Options
+from eval_core.comparing.tested import Options
 from eval_core.domain.case import load_suite
 from eval_core.domain.compression import ModelUse
 from eval_core.domain.measurement import Measurement

@@ -28,7 +28,7 @@ from mutant_edits import HELD_OUT, LATER, MUTANTS, Mutant
 from mutant_subjects import MutantSubject
 
 from eval_core.comparing.compare import compare_measurements
-from eval_core.comparing.verdict import Options
+from eval_core.comparing.tested import Options
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.fingerprint import INSTRUMENT_VERSION
 from eval_core.domain.measurement import Controls, Measurement

@@ -20,7 +20,8 @@ from bench.simulated import (
     symmetric,
 )
 from eval_core.comparing.control_runs import control_shift
-from eval_core.comparing.verdict import DECIDED, Options, decide, facts_open
+from eval_core.comparing.tested import Options
+from eval_core.comparing.verdict import DECIDED, decide, facts_open
 from eval_core.domain.extra import Look
 from eval_core.statistics.arms import Arm
 from eval_core.statistics.clear_losses import KeptBlock, clear_changes

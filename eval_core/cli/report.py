@@ -222,7 +222,8 @@ def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, det
     from eval_core.base.config import config_folder, load_config
     from eval_core.comparing.compare import ReportData, compare_measurements
     from eval_core.comparing.headline import undecided
-    from eval_core.comparing.verdict import Options, exit_code
+    from eval_core.comparing.tested import Options
+    from eval_core.comparing.verdict import exit_code
     from eval_core.storage.baselines import load_side
 
     before, after = load_side(base), load_side(candidate)

@@ -10,8 +10,9 @@ from eval_core.base.config import AcceptConfig, TaskConfig
 from eval_core.base.numbers import counted
 from eval_core.comparing.control_runs import control_of, control_shift
 from eval_core.comparing.overfitting import BankOverfitting, bank_overfitting
+from eval_core.comparing.tested import Options
 from eval_core.comparing.unjudged import judgeable
-from eval_core.comparing.verdict import Options, decide
+from eval_core.comparing.verdict import decide
 from eval_core.domain.case import Case
 from eval_core.domain.compression import Outcome
 from eval_core.domain.history_line import HistoryLine

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_core.base.errors import UserError
-from eval_core.comparing.verdict import Options, decide
+from eval_core.comparing.tested import Options
+from eval_core.comparing.verdict import decide
 from eval_core.domain.measurement import Measurement
 from eval_core.statistics.arms import Arm, FixtureArm, make_arm
 from eval_core.statistics.hypotheses import FACT_HYPOTHESES, SCORE_HYPOTHESES, fact_blocks, row_name, score_blocks

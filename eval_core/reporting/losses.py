@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from eval_core.comparing.verdict import Options
+from eval_core.comparing.tested import Options
 from eval_core.domain.grade import PASS_SCORE, Grade, Unscored
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import PRIVATE_PLACE, RunRecord

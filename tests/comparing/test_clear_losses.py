@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from small import cases, measure
 
-from eval_core.comparing.verdict import Options, decide
+from eval_core.comparing.tested import Options
+from eval_core.comparing.verdict import decide
 from eval_core.domain.compression import Outcome
 from eval_core.statistics.arms import Arm, Array, make_arm
 from eval_core.statistics.clear_losses import KeptBlock, clear_changes, kept_blocks

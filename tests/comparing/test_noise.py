@@ -9,7 +9,7 @@ import pytest
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.noise import false_alarms, noise_floor, noise_rows, runs_needed
-from eval_core.comparing.verdict import Options
+from eval_core.comparing.tested import Options
 
 from .arms import constant, noisy
 

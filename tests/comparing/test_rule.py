@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval_core.comparing import verdict as verdict_module
+from eval_core.comparing import tested
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.rule import decide_kind
-from eval_core.comparing.verdict import Options, decide, exit_code
+from eval_core.comparing.tested import Options
+from eval_core.comparing.verdict import decide, exit_code
 from eval_core.domain.compression import Outcome
 from eval_core.statistics.arms import Arm
 from eval_core.statistics.permutation import Shift
@@ -290,8 +291,8 @@ def test_a_sentence_shows_the_interval_of_what_decided_and_none_that_contains_ze
         body = {"kind": kind, "direction": "worse", "name": name, "delta": -0.4, "ci_low": low, "ci_high": high}
         return Culprit.model_validate({**body, "p": 0.02})
 
-    evidence, _ = verdict_module._test(
-        verdict_module._Case(noisy(1, 10), noisy(2, 3, mean=3.0), Options(arrangements=200)),
+    evidence, _ = tested._test(
+        tested.Case(noisy(1, 10), noisy(2, 3, mean=3.0), Options(arrangements=200)),
         set(),
         deterministic=False,
         judged=True,

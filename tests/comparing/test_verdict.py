@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from eval_core.base.errors import UserError
 from eval_core.comparing.control_runs import ControlShift
-from eval_core.comparing.verdict import FailOn, Options, decide, exit_code
+from eval_core.comparing.tested import Options
+from eval_core.comparing.verdict import FailOn, decide, exit_code
 from eval_core.domain.extra import Look
 from eval_core.statistics.arms import Arm
 from eval_core.statistics.looks import next_look, runs_at, share, spent
