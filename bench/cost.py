@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from eval_core.base.config import Config
+from eval_core.measuring.ask_obeys import OBEYED_RUNS
 from eval_core.measuring.cost import make_stand_ins
 from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, StandIn, estimate, forecast, total
 from eval_core.measuring.options import RunOptions
@@ -68,19 +69,20 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     seed = [item for item in everything if item.case.fixture.name in SEED_SHAPE]
     runs, compressions = run_counts(options)
 
-    def look(more: int) -> list[tuple[str, PlannedCalls]]:
-        return forecast(everything, models, Scope(more, more, controls=frozenset(), calibration=False))
+    def look(more: int, before: int = 0) -> list[tuple[str, PlannedCalls]]:
+        obeyed = max(0, min(OBEYED_RUNS - before, more))
+        return forecast(everything, models, Scope(more, more, controls=frozenset(), calibration=False, obeyed=obeyed))
 
-    def later_look(more: int) -> list[PlannedCalls]:
+    def later_look(before: int, after: int) -> list[PlannedCalls]:
         # The checks of the first look are in the journal.
-        return [part for purpose, part in look(more) if purpose != CHECKS]
+        return [part for purpose, part in look(after - before, before) if purpose != CHECKS]
 
     control = settings.baseline.control_runs
     known = Scope(LOOKS[0], LOOKS[0], controls=frozenset(), calibration=False)
     first = [part for _, part in look(LOOKS[0])]
     labelled = _all(forecast(everything, models, replace(known, base_runs=control, base_compress_runs=control)))
     at_once = _all(look(LOOKS[-1]))  # `--all-looks`: the cache of the first look serves the others
-    later = [part for before, after in pairwise(LOOKS) for part in later_look(after - before)]
+    later = [part for before, after in pairwise(LOOKS) for part in later_look(before, after)]
     seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
     stored = settings.baseline_runs
     baseline = forecast(everything, models, Scope(stored, stored))

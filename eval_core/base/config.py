@@ -80,7 +80,13 @@ class ModelConfig(ConfigSection):
     """Which models compress, answer and judge; without them everything runs offline."""
 
     compressor: Annotated[str | None, Field(description="litellm name of the model that the compressor calls.")] = None
-    answer: Annotated[str | None, Field(description="Model that answers probes; default: the compressor's.")] = None
+    answer: Annotated[
+        str | Annotated[list[str], Field(min_length=1)] | None,
+        Field(
+            description="Model that answers probes; default: the compressor's. Of a list, the first answers what is "
+            "graded, and each is asked for choices and actions."
+        ),
+    ] = None
     judge: Annotated[
         str | None,
         Field(

@@ -80,6 +80,8 @@ class Case:
     shift: Shift | None = None
     alpha_rounds: float = 0.0
     """What the test of the rounds may spend; scores spend that much less."""
+    alpha_obeys: float = 0.0
+    """The same of choices and actions, which share the looks of the scores."""
     notes: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -103,7 +105,7 @@ class Case:
 
     def alpha(self, graded: float, compressed: float) -> float:
         """Return what these shares of alpha are, all tests together."""
-        spent = self.options.alpha_scores * graded + self.options.alpha_compressions * compressed
+        spent = (self.options.alpha_scores + self.alpha_obeys) * graded + self.options.alpha_compressions * compressed
         return round(spent + self.alpha_rounds, 12)
 
     @property
@@ -282,5 +284,6 @@ def gather(case: Case, recorded: Recorded | None, muted: set[str]) -> Tested:
         culprits=[culprit for item in tested.values() for culprit in culprits_of(item)] + structure_culprits(structure),
         rows=_rows(families, (median_rule.medians(case.base), median_rule.medians(case.candidate)), recorded),
         clear=None if exact or not muted <= {"scores"} else _clear(case),
+        graded_share=case.shares[0],
     )
     return Tested(evidence, frozenset(muted), spread)

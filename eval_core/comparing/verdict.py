@@ -39,6 +39,7 @@ from eval_core.strands.findings import (
     StructureFinding,
     Verdict,
 )
+from eval_core.strands.obeys import OBEYS_ALPHA
 from eval_core.strands.outcome import broken_fixtures, never_compressed, outcome_culprits, outcome_strand
 from eval_core.strands.rounds import ROUNDS_ALPHA
 from eval_core.strands.size import SizeChange
@@ -211,8 +212,9 @@ def decide(
     base, candidate = _without(base, names), _without(candidate, names)
     rounds = ROUNDS_ALPHA if recorded is not None and recorded.played_rounds is not None else 0.0
     options = options or Options()
-    options = replace(options, alpha_scores=options.alpha_scores - rounds)
-    case = Case(base, candidate, options, tuple(earlier), shift, rounds)
+    obeys = OBEYS_ALPHA if recorded is not None and recorded.obeys_asked else 0.0
+    options = replace(options, alpha_scores=options.alpha_scores - rounds - obeys)
+    case = Case(base, candidate, options, tuple(earlier), shift, rounds, obeys)
     if alone:
         how = " or ".join(sorted({kind.words for item in alone for kind in item.kinds}))
         case.remarks.append(f"Not compared: {listed(names)}. In the base, the compressor {how} in every run.")

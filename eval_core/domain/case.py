@@ -82,7 +82,9 @@ def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None)
         if bank.fixture != name:
             raise UserError(f"{path}: fixture: {bank.fixture!r} is another fixture's bank, {name!r} was expected")
         _check_evidence(bank, fixture, path)
-        cases.append(Case(fixture, bank, ledger=ledger_of(probes, fixture)))
+        ledger = ledger_of(probes, fixture)
+        _check_lines(bank, ledger, path)
+        cases.append(Case(fixture, bank, ledger=ledger))
     return cases
 
 
@@ -137,6 +139,16 @@ def _check_evidence(bank: ProbeBank, fixture: Fixture, path: Path) -> None:
                         f"{path}: probes[{at}].expected_facts[{number}].evidence: {index} is not a message of "
                         f"{fixture.name} (0 to {len(fixture.messages) - 1})"
                     )
+
+
+def _check_lines(bank: ProbeBank, ledger: SessionLedger | None, path: Path) -> None:
+    known = {line.id for line in ledger.lines} if ledger is not None else set()
+    for at, probe in enumerate(bank.obeys):
+        if probe.line not in known:
+            raise UserError(
+                f"{path}: obeys[{at}].line: {probe.line!r} is no line of {bank.fixture}.ledger.json; name the line "
+                "that the probe tests"
+            )
 
 
 # The plan: which fixture is compressed how often, and which of these runs are graded.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import Draw, FailureKind, OpaqueState
+from eval_core.domain.obey_probe import ObeyProbe
 from eval_core.domain.probe import Probe
 
 DIMENSIONS = (
@@ -103,3 +105,20 @@ class Judge(Protocol):
 
     async def grade(self, probe: Probe, answer: str, *, fixture: str, draw: Draw) -> Grade | Unscored:
         """Grade one answer on the six dimensions."""
+
+
+class Obeyer(Protocol):
+    """A model that chooses and acts from a compressed state."""
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+
+    @property
+    def identity(self) -> str:
+        """What makes its replies comparable: parameters and prompts."""
+
+    async def obey(
+        self, state: list[Message] | OpaqueState, probe: ObeyProbe, tools: Mapping[str, list[str]], *, draw: Draw
+    ) -> tuple[bool | None, Answer | Unscored]:
+        """Ask for one choice or call, and tell whether it is the one demanded; None where there is none."""

@@ -41,10 +41,35 @@ class ProbeControl(Record):
     quarantined: str | None = None
 
 
+class ObeyControl(Record):
+    """How a choice or an action comes out on the full transcript, on nothing, and on a state with the rule restated."""
+
+    asked: str
+    """What identifies the probe and how it was asked."""
+    ceiling: bool | None = None
+    floor: bool | None = None
+    """On nothing; of choices in every one of several orders, since one of them is right by luck."""
+    restated: bool | None = None
+
+    @property
+    def left_out(self) -> str | None:
+        """Why it measures nothing, if so."""
+        if self.ceiling is False:
+            return "not even the full transcript brings it about"
+        return "done without any context" if self.floor else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing."""
+        return None not in (self.ceiling, self.floor, self.restated)
+
+
 class Controls(Record):
     """The controls of one fixture."""
 
     probes: dict[str, ProbeControl]
+    obeys: dict[str, dict[str, ObeyControl]] = {}
+    """Of choices and actions: model to probe to control."""
 
 
 class Measurement(BaseModel):

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from eval_core.base.files import ForeignRecord, digest, parse, pretty, read_json
 from eval_core.base.strict_json import without_surrogates
+from eval_core.domain.obey_probe import ObeyProbe
 
 ProbeType = Literal["recall", "artifact", "continuation", "decision"]
 FactKind = Literal["path", "url", "host", "identifier", "hash", "version", "pr", "number", "error", "cron", "text"]
@@ -147,6 +148,10 @@ class ProbeBank(ForeignRecord):
     json_schema: Annotated[str | None, Field(alias="$schema", exclude=True)] = None
     fixture: str
     probes: Annotated[list[Probe], Field(min_length=1)]
+    obeys: Annotated[
+        list[Annotated[ObeyProbe, Field(discriminator="type")]],
+        Field(description="Choice and action probes, for models that answer; they need no judge."),
+    ] = []
 
     @model_validator(mode="after")
     def _unique_ids(self) -> ProbeBank:
@@ -160,14 +165,21 @@ class ProbeBank(ForeignRecord):
                 problems.append(
                     f"probes[{index}].expected_facts: only superseded values; add what an answer should state"
                 )
+        for number, item in enumerate(self.obeys):
+            if item.id in seen:
+                problems.append(f"obeys[{number}].id: {item.id!r} is used twice; ids are unique in a bank")
+            seen.add(item.id)
         if problems:
             raise ValueError("\n".join(problems))
         return self
 
     @property
     def digest(self) -> str:
-        """The sha256 that identifies the bank's content in fingerprints."""
-        return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+        """The sha256 that identifies the bank's content in fingerprints.
+
+        Without choices and actions, each of which is compared only with itself: a new one makes no fact incomparable.
+        """
+        return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"obeys"}))
 
 
 def load_bank(path: Path) -> ProbeBank:
@@ -181,4 +193,6 @@ def dump_bank(bank: ProbeBank) -> str:
     for probe in body["probes"]:
         if not probe["draft"]:
             del probe["draft"]
+    if obeys := body.pop("obeys"):
+        body["obeys"] = [{name: value for name, value in item.items() if value != []} for item in obeys]
     return pretty({"$schema": bank.json_schema, **body} if bank.json_schema else body)

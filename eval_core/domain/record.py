@@ -287,6 +287,17 @@ class FrontierPoint(Record):
     kept: float
 
 
+def reply_use(reply: Answer | Grade) -> ModelUse:
+    """Return what one reply took."""
+    return ModelUse(
+        calls=1,
+        input_tokens=reply.input_tokens,
+        cached_tokens=reply.cached_tokens,
+        output_tokens=reply.output_tokens,
+        cost_usd=reply.cost_usd,
+    )
+
+
 class RunRecord(Record):
     """One compression of one fixture and everything measured of it."""
 

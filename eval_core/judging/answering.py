@@ -15,7 +15,7 @@ from eval_core.models.settings import Models
 _TEMPLATES = ("answer_system.j2", "answer_question.j2")
 
 
-def _state_messages(state: list[Message]) -> tuple[Message, ...]:
+def state_messages(state: list[Message]) -> tuple[Message, ...]:
     """Build what all questions about a state begin with: instructions, then the state as turns."""
     system, turns = as_turns(state)
     return {"role": "system", "content": render("answer_system.j2", system=system)}, *turns
@@ -27,7 +27,7 @@ def _question(probe: Probe) -> Message:
 
 def answer_messages(state: list[Message], probe: Probe) -> tuple[Message, ...]:
     """Build the prompt: instructions, the state as turns, the question last."""
-    return *_state_messages(state), _question(probe)
+    return *state_messages(state), _question(probe)
 
 
 def answer_identity(models: Models) -> dict[str, str]:
@@ -70,7 +70,7 @@ class ModelAnswerer:
         """Return the call that `answer` makes; a dry run counts its tokens."""
         # A dozen questions about one state follow each other.
         if self._latest is None or self._latest[0] is not state:
-            self._latest = state, _state_messages(state)
+            self._latest = state, state_messages(state)
         messages = *self._latest[1], _question(probe)
         return ModelCall(
             role="answer",

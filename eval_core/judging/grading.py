@@ -93,7 +93,7 @@ class Unusable:
     problem: str
 
 
-def _objects(text: str) -> list[str]:
+def json_objects(text: str) -> list[str]:
     """Return the outermost {...} stretches, heeding strings; the last may be unclosed."""
     found, depth, start, quoted, escaped = [], 0, 0, False, False
     for at, char in enumerate(text):
@@ -116,7 +116,7 @@ def _objects(text: str) -> list[str]:
     return found
 
 
-def _loads(text: str) -> Any:
+def forgiving_json(text: str) -> Any:
     """Read JSON; commas before a closing bracket are forgiven, outside of strings."""
     try:
         return parse_json(text)
@@ -161,14 +161,14 @@ def _scores(found: dict[str, Any]) -> Scores | Unusable:
 def parse_grade(text: str) -> Scores | Unusable:
     """Find the grade in a reply: in fences, amid prose, after thinking aloud; never guess a missing part."""
     text = _THINKING.sub("", text)
-    stretches = _objects(text)
+    stretches = json_objects(text)
     if not stretches:
         return Unusable("it holds no JSON object")
     problem: Unusable | None = None
     usable: list[Scores] = []
     for stretch in stretches:
         try:
-            found = _loads(stretch)
+            found = forgiving_json(stretch)
         except BadJson as exc:
             cut = not stretch.rstrip().endswith("}")
             problem = Unusable("the JSON is cut off" if cut else f"broken JSON: {str(exc)[:80]}")

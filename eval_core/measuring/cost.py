@@ -21,6 +21,8 @@ from eval_core.domain.target import Builtin, TargetSpec
 from eval_core.judging.calibration import calibration_key, find_record
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.grading import judge_identity
+from eval_core.judging.obeying import obey_identity
+from eval_core.measuring.ask_obeys import find_obey_controls
 from eval_core.measuring.controls import find_controls
 from eval_core.measuring.forecast import (
     CHECKS,
@@ -144,6 +146,18 @@ def _missing_controls(
     return frozenset(case.fixture.name for case in cases if find_controls(case, fingerprint, results, known) is None)
 
 
+def _missing_obey_controls(
+    cases: Sequence[Case], models: Models, results: Path, known: Sequence[Measurement]
+) -> frozenset[str]:
+    who = {model: obey_identity(models, model) for model in models.obeying}
+    return frozenset(
+        name
+        for case in cases
+        for name in [case.fixture.name]
+        if find_obey_controls(case, who, results, [stored.controls.get(name) for stored in known]) is None
+    )
+
+
 def _calibrated(models: Models, results: Path, known: Sequence[Measurement]) -> bool:
     """Tell whether nothing has to be found out about the judge."""
     return models.offline_judge or find_record(calibration_key(judge_identity(models)), results, known) is not None
@@ -206,6 +220,8 @@ def estimate_cost(plan: Plan, label: str | None = None) -> CostEstimate | None:
         else {},
         left=None if plan.options.shard is None and done is None else _left_to_do(plan, done),
         checks=done is None and bool(plan.cells),
+        obey_controls=own & _missing_obey_controls(plan.cases, models, plan.results, known),
+        obeyed=plan.obeyed_runs,
     )
 
     expected = make_stand_ins(plan.cases, target, plan.options.topic, comparable)

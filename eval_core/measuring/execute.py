@@ -15,10 +15,10 @@ from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
 from eval_core.domain.first_trigger import TriggerTrial
 from eval_core.domain.fixture import Fixture
-from eval_core.domain.grade import Answer, Answerer, Grade, Judge, OpaqueAnswerer, Unscored
+from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Obeyer, OpaqueAnswerer, Unscored
 from eval_core.domain.model_failure import FailureTrial
 from eval_core.domain.probe import Probe
-from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord
+from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, reply_use
 from eval_core.facts.bare import usable_texts
 from eval_core.facts.census import CensusFact
 from eval_core.facts.fact_text import Haystack
@@ -27,10 +27,12 @@ from eval_core.facts.retention import CensusRetention, StateFacts, census_retent
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.facts.verbatim import Kept
 from eval_core.judging.fact_judge import FactJudge
+from eval_core.measuring.ask_obeys import OBEYED_RUNS, ask_obeys
 from eval_core.storage.round_log import RoundFile
 from eval_core.strands.asks import read_asks
 from eval_core.strands.form import read_form, written_texts
 from eval_core.strands.invented import read_invented, read_stale
+from eval_core.strands.obeys import OBEYS
 from eval_core.strands.registry import read_strands
 from eval_core.strands.rounds import record_rounds
 from eval_core.strands.shown import Requests
@@ -84,25 +86,20 @@ def _as_shown(record: RunRecord, earlier: RunRecord) -> RunRecord:
             "asks": earlier.asks,
             "held": earlier.held,
             "probes": probes,
-            "strands": {**record.strands, **earlier.strands},
+            "strands": {**record.strands, **earlier.strands, **_asked_again(record)},
         }
     )
+
+
+def _asked_again(record: RunRecord) -> dict[str, dict[str, Any]]:
+    """Return what was asked about the state and not read from it: it is newer than what an earlier record holds."""
+    return {name: found for name, found in record.strands.items() if name == OBEYS}
 
 
 def _measurable(compression: Compression) -> bool:
     """Tell whether there is a state that can be read."""
     made = compression.outcome in (Outcome.OK, Outcome.NOT_COMPRESSED) and bool(compression.steps)
     return made and compression.opaque is None
-
-
-def _reply_use(reply: Answer | Grade) -> ModelUse:
-    return ModelUse(
-        calls=1,
-        input_tokens=reply.input_tokens,
-        cached_tokens=reply.cached_tokens,
-        output_tokens=reply.output_tokens,
-        cost_usd=reply.cost_usd,
-    )
 
 
 def _sum(uses: Sequence[ModelUse]) -> ModelUse:
@@ -131,6 +128,10 @@ class Executor:
     """Fixture-runs whose compression is done; only what is asked about it may be missing."""
     known: dict[str, SessionFacts] = field(default_factory=dict)
     """What is read of each fixture once."""
+    obeyers: Sequence[Obeyer] = ()
+    """Models that choose and act from graded states."""
+    obeyed_runs: int = OBEYED_RUNS
+    """Of so many runs."""
     tried_on: str = ""
     """The fixture on whose first run the compressor is also put before failing models, and asked when it sets in."""
     log_of: Callable[[str, int], RoundFile | None] = lambda fixture, run: None
@@ -142,7 +143,7 @@ class Executor:
     def deterministic(self) -> bool:
         """Whether every run of a fixture must come out the same, so that one is enough."""
         parts = (self.subject, self.answerer, self.judge)
-        return all(getattr(part, "deterministic", False) for part in parts)
+        return not self.obeyers and all(getattr(part, "deterministic", False) for part in parts)
 
     async def run(self, cells: Sequence[Cell]) -> list[RunRecord]:
         """Execute cells, several at once; the order of the result is the order of the plan."""
@@ -219,6 +220,23 @@ class Executor:
         )
 
     async def _measure(self, cell: Cell, compression: Compression) -> RunRecord:
+        state = compression.opaque or compression.state
+        asked = cell.graded and cell.run < self.obeyed_runs and self.obeyers
+        if not asked or not (_measurable(compression) or compression.opaque):
+            return await self._measured(cell, compression)
+        draw = Draw(cell.run, self.arm)
+        obeyed = asyncio.create_task(ask_obeys(cell.case, state, self.obeyers, draw))
+        try:
+            record = await self._measured(cell, compression)
+            found, use = await obeyed
+        finally:
+            obeyed.cancel()
+        if not record.ok or found is None:
+            return record
+        update = {"strands": {**record.strands, OBEYS: found}, "use": {**record.use, OBEYS: use}}
+        return record.model_copy(update=update)
+
+    async def _measured(self, cell: Cell, compression: Compression) -> RunRecord:
         # Reading takes processor time; in a thread, calls go out meanwhile. Models need nothing of what is read, so
         # that they are asked at the same time.
         asked: asyncio.Task[dict[str, _Reply]] | None = None
@@ -414,8 +432,8 @@ async def run_in_turn(
 def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, ModelUse]:
     answered = [record.answer for record in probes.values() if record.answer]
     # Of answers that share a call, the first has its tokens.
-    answers = [_reply_use(answer) for answer in [one for one in answered if one.input_tokens] or answered]
-    grades = [_reply_use(record.result) for record in probes.values() if isinstance(record.result, Grade)]
+    answers = [reply_use(answer) for answer in [one for one in answered if one.input_tokens] or answered]
+    grades = [reply_use(record.result) for record in probes.values() if isinstance(record.result, Grade)]
     return {"answer": _sum(answers), "judge": _sum(grades)} if answers or grades else {}
 
 

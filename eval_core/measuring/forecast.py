@@ -9,8 +9,9 @@ from statistics import fmean
 
 from eval_core.base.messages import Message
 from eval_core.base.tokens import count_messages, count_text
-from eval_core.domain.call import Role, Usage
+from eval_core.domain.call import Draw, Role, Usage
 from eval_core.domain.case import Case
+from eval_core.domain.obey_probe import session_tools
 from eval_core.domain.probe import Probe
 from eval_core.facts.retention import FixtureFacts
 from eval_core.judging.answering import answer_messages, answer_room
@@ -18,6 +19,8 @@ from eval_core.judging.calibration import calibration_set
 from eval_core.judging.extractive import NOT_IN_CONTEXT
 from eval_core.judging.grading import example_replies, grade_messages
 from eval_core.judging.judge_audit import REPEATED, labelled_set
+from eval_core.judging.obeying import obey_call
+from eval_core.measuring.ask_obeys import ORDERS
 from eval_core.measuring.controls import ceiling_state
 from eval_core.measuring.preflight import compressor_call, plain_order
 from eval_core.models.prices import Tariff
@@ -141,10 +144,19 @@ class Scope:
     """Fixture to graded runs and compressions, where it is not all of them: of a shard, or of a run that goes on."""
     checks: bool = True
     """Whether the models are tried first; of a run that goes on, that is in the journal."""
+    obey_controls: frozenset[str] | None = None
+    """The fixtures whose controls of choices and actions are to be asked; None for those of `controls`."""
+    obeyed: int | None = None
+    """Graded runs of the candidate from whose states models choose and act; None for all."""
 
     def graded(self, fixture: str) -> int:
         """Return how often the probes of a fixture are asked and graded."""
         return (self.runs if self.left is None else self.left[fixture][0]) + self.base_runs
+
+    def obeys(self, fixture: str) -> int:
+        """Return from how many states of a fixture models choose and act."""
+        own = self.graded(fixture) - self.base_runs
+        return min(own, own if self.obeyed is None else self.obeyed) + self.base_runs
 
     def compressions(self, fixture: str) -> int:
         """Return how often a fixture is compressed."""
@@ -215,6 +227,53 @@ def _ceilings(case: Case, answers: dict[str, str], output: float | None, room: i
         asked = count_messages(answer_messages(ceiling_state(case, probe, facts, room), probe))
         tally.add(asked, count_text(answers[probe.id]) if output is None else output, 0.0, 1, float(asked))
     return tally
+
+
+_REPLY_TOKENS = {"choice": 4, "action": 45}
+
+
+def _obeys(
+    item: StandIn, models: Models, model: str, state: list[Message], longer: float, draws: Sequence[Draw]
+) -> _Tally:
+    """Count the choices and actions about one state; the answering model has its beginning in the cache already."""
+    tally, tools = _Tally(), session_tools(item.case.fixture.messages)
+    for at, probe in enumerate(item.case.bank.obeys):
+        for draw in draws:
+            prompt = obey_call(models, model, state, probe, tools, draw=draw).messages
+            same = count_messages(prompt[:-1]) + longer
+            first = not at and model != models.answer
+            tally.add(
+                count_messages(prompt) + longer,
+                _REPLY_TOKENS[probe.type],
+                0.0 if first else same,
+                written=same if first else 0.0,
+            )
+    return tally
+
+
+def _all_obeys(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> Iterator[tuple[str, PlannedCalls]]:
+    """Return the choices and actions that each model is asked for, and their controls."""
+    known = scope.controls if scope.obey_controls is None else scope.obey_controls
+    for model in models.obeying:
+        asked, controls = _Tally(), _Tally()
+        for item in stand_ins:
+            name, case = item.case.fixture.name, item.case
+            longer = 0.0 if item.tokens_after is None else item.tokens_after - count_messages(item.state)
+            runs = [Draw(run) for run in range(scope.obeys(name))]
+            asked = _sum(iter([asked, _obeys(item, models, model, item.state, longer, runs)]))
+            if known is not None and name not in known:
+                continue
+            floors = [Draw(control=True, repeat=repeat) for repeat in range(ORDERS)]
+            given: tuple[tuple[list[Message], Sequence[Draw]], ...] = (
+                (case.fixture.messages, floors[:1]),
+                (item.state, floors[:1]),
+                ([], floors),
+            )
+            found = [_obeys(item, models, model, messages, 0.0, draws) for messages, draws in given]
+            controls = _sum(iter([controls, *found]))
+        for purpose, tally in (("choices and actions", asked), ("controls", controls)):
+            if tally.calls:
+                yield purpose, tally.planned("answer", model)
 
 
 def _grades(case: Case, answers: dict[str, str], output: float, times: int) -> _Tally:
@@ -319,4 +378,5 @@ def forecast(stand_ins: Sequence[StandIn], models: Models, scope: Scope) -> list
     if scope.checks:
         rows += [(CHECKS, role, tally) for role, tally in _checks(scope, stand_ins, models, grade)]
     model = {"compressor": models.compressor, "answer": models.answer, "judge": models.judge}
-    return [(purpose, tally.planned(role, model[role])) for purpose, role, tally in rows if tally.calls]
+    planned = [(purpose, tally.planned(role, model[role])) for purpose, role, tally in rows if tally.calls]
+    return [*planned, *_all_obeys(stand_ins, models, scope)]

@@ -182,6 +182,7 @@ class _Run:
             shard=options.shard,
             plain=PlainRequests(live.client) if live.client is not None and live.compresses_with_model else None,
             facts=facts,
+            obeyed_runs=plan.obeyed_runs,
         )
 
     def _known_controls(self) -> dict[str, Controls]:

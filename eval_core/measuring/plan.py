@@ -10,6 +10,7 @@ from eval_core.domain.case import Case, Cell, plan_cells
 from eval_core.domain.extra import Look
 from eval_core.domain.fingerprint import Fingerprint
 from eval_core.domain.measurement import Measurement
+from eval_core.measuring.ask_obeys import OBEYED_RUNS
 from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
 from eval_core.measuring.compare_with_base import Base, own_base
 from eval_core.measuring.options import RunOptions
@@ -52,6 +53,11 @@ class Plan:
     def cells(self) -> list[Cell]:
         """The fixture-runs that are measured here."""
         return self._here(plan_cells(self.cases, self.runs, self.compress_runs))
+
+    @property
+    def obeyed_runs(self) -> int:
+        """Graded runs from whose states models choose and act: of a baseline all, since every look is held to it."""
+        return self.runs if self.options.every_private_probe else min(self.runs, OBEYED_RUNS)
 
     @property
     def base_runs(self) -> tuple[int, int]:

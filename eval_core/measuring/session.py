@@ -19,6 +19,7 @@ from eval_core.domain.record import FrontierPoint, RunRecord
 from eval_core.domain.shard import Shard
 from eval_core.domain.target import CompressorSource
 from eval_core.facts.session_facts import SessionFacts
+from eval_core.measuring.ask_obeys import OBEYED_RUNS, answered_all, obey_controls, unanswered
 from eval_core.measuring.blame import PlainRequests, attribute_refusals, examine, own_doing, suspects
 from eval_core.measuring.controls import find_controls, keep_controls, measure_controls
 from eval_core.measuring.execute import Executor, run_in_turn
@@ -73,6 +74,8 @@ class MeasuringSession:
     """What is read of each fixture once; sessions of the same cases share it."""
     rounds_only: bool = False
     """Whether only the facts of each round are read, and nothing is asked."""
+    obeyed_runs: int = OBEYED_RUNS
+    """Graded runs of each fixture from whose states models choose and act."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the first fixture-run is measured, or when none is left to measure."""
     _known: dict[tuple[str, int], RunRecord] = field(default_factory=dict)
@@ -137,6 +140,8 @@ class MeasuringSession:
             halted=self.halted,
             known=self.facts,
             tried_on="" if self.rounds_only else self.cases[0].fixture.name,
+            obeyers=() if self.rounds_only else self.roles.obeyers,
+            obeyed_runs=self.obeyed_runs,
             rounds_only=self.rounds_only,
             log_of=self.folder.round_log,
             compressed={key: record for key, record in self._known.items() if record.ok and record.messages},
@@ -153,6 +158,9 @@ class MeasuringSession:
             return None
         if not self.rounds_only and set(record.probes) != set(cell.case.probe_types):
             return None
+        asked = cell.graded and cell.run < self.obeyed_runs
+        if asked and not answered_all(record, cell.case, self.roles.obeyers):
+            return None
         unscored = any(probe.result is None or probe.result.kind == "unscored" for probe in record.probes.values())
         return None if cell.graded and unscored else record
 
@@ -163,6 +171,7 @@ class MeasuringSession:
             return False
         results = [probe.result for probe in record.probes.values()]
         codes = {result.code for result in results if result is not None and result.kind == "unscored"}
+        codes |= unanswered(record)
         # A completion that is of no use among others that are is a fault too; where none is, another would not be.
         lone = record.outcome is Outcome.BAD_COMPLETION and any(other.ok for other in self._known.values())
         return record.outcome is Outcome.INFRA or lone or bool(codes & _BY_CHANCE)
@@ -218,12 +227,18 @@ class MeasuringSession:
         known = self.known_controls.get(case.fixture.name)
         if known is None and results is not None:
             known = find_controls(case, self.fingerprint, results)
-        if known is not None and set(case.probe_types) <= set(known.probes):
-            return Controls(probes={name: known.probes[name] for name in case.probe_types})
-        measured = await measure_controls(case, self.roles.answerer, self.roles.judge, turns)
-        if results is not None:
-            keep_controls(case, self.fingerprint, results, measured)
-        return measured
+        room = getattr(self.roles.answerer, "room", None)
+        obeyed = asyncio.create_task(obey_controls(case, self.roles.obeyers, known, results, turns, room))
+        try:
+            if known is not None and set(case.probe_types) <= set(known.probes):
+                measured = Controls(probes={name: known.probes[name] for name in case.probe_types})
+            else:
+                measured = await measure_controls(case, self.roles.answerer, self.roles.judge, turns)
+                if results is not None:
+                    keep_controls(case, self.fingerprint, results, measured)
+            return measured.model_copy(update={"obeys": await obeyed})
+        finally:
+            obeyed.cancel()
 
     async def at_budgets(self) -> dict[str, list[FrontierPoint]]:
         """Compress each case once at every other budget that the target takes; what fails there is left out."""

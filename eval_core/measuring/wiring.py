@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from eval_core.domain.call import ArmName, Completion, Failed, ModelCall
 from eval_core.domain.compression import Subject
-from eval_core.domain.grade import Answerer, Judge
+from eval_core.domain.grade import Answerer, Judge, Obeyer
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
 from eval_core.measuring.options import RunOptions
@@ -38,6 +38,8 @@ class Roles:
     judge: Judge
     offline: bool
     sandbox: str = "not needed: own code"
+    obeyers: tuple[Obeyer, ...] = ()
+    """Models that choose and act."""
 
     @property
     def judged(self) -> bool:
@@ -151,6 +153,7 @@ async def make_live(
         return Live(roles, lambda target, arm: make_subject(options, target)[0])
     from eval_core.judging.answering import ModelAnswerer
     from eval_core.judging.grading import ModelJudge
+    from eval_core.judging.obeying import ModelObeyer
     from eval_core.models.credentials import require_keys
     from eval_core.models.transport import load_litellm
 
@@ -169,7 +172,8 @@ async def make_live(
     subject, confined = subject_of(target, "candidate")
     answerer = ExtractiveAnswerer() if models.offline_judge else ModelAnswerer(client)
     judge = FactJudge() if models.offline_judge else ModelJudge(client)
-    roles = Roles(subject, answerer, judge, offline=False, sandbox=confined)
+    obeyers = tuple(ModelObeyer(client, model) for model in models.obeying)
+    roles = Roles(subject, answerer, judge, offline=False, sandbox=confined, obeyers=obeyers)
     return Live(roles, lambda target, arm: subject_of(target, arm)[0], client, budget, target.asks_model, broken_lines)
 
 

@@ -127,6 +127,8 @@ class Models:
     """The servers and providers that only the general key is there for; None where all models are at one of them."""
     offline_judge: bool = False
     """Whether only the compressor's model is called; the names of the other two are then its own."""
+    also_answer: tuple[str, ...] = ()
+    """Models that are asked for choices and actions beside the answering one."""
 
     def identity(self, model: str) -> dict[str, str]:
         """Return what makes the replies of a model comparable, beside its name."""
@@ -136,7 +138,12 @@ class Models:
     @property
     def distinct(self) -> tuple[str, ...]:
         """Every model once, in the order of the roles."""
-        return tuple(dict.fromkeys((self.compressor, self.answer, self.judge)))
+        return tuple(dict.fromkeys((self.compressor, self.answer, self.judge, *self.also_answer)))
+
+    @property
+    def obeying(self) -> tuple[str, ...]:
+        """The models that choose and act; none where rules answer."""
+        return () if self.offline_judge else tuple(dict.fromkeys((self.answer, *self.also_answer)))
 
     def endpoint(self, model: str) -> Endpoint:
         """Tell how a model is reached: with a URL every call goes there, under the name as it was given."""
@@ -222,7 +229,7 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         return (
             ({"compressor": flags.compressor, "judge": flags.judge}.get(role) or flags.model)
             or (_variable(f"{role.upper()}_MODEL", environ) or _variable("MODEL", environ))
-            or getattr(config, role)
+            or (next(iter(_listed(config.answer)), None) if role == "answer" else getattr(config, role))
         )
 
     compressor, answer, judge = (chosen(role) for role in ROLES)
@@ -233,13 +240,15 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
     if some is None:
         return None
     answer = answer or compressor or some
-    for model in (compressor, answer, judge):
+    listed = _listed(config.answer)
+    also = () if offline_judge or answer not in listed[:1] else tuple(listed[1:])
+    for model in (compressor, answer, judge, *also):
         _refuse_logins(model)
     general = _GeneralBase.read(environ, config)
     key = _key(GENERAL_KEY, environ)
     endpoints = {
         model: general.endpoint(model, config.endpoints.get(model, EndpointConfig()))
-        for model in dict.fromkeys((compressor or answer, answer, judge or answer))
+        for model in dict.fromkeys((compressor or answer, answer, judge or answer, *also))
     }
     models = Models(
         compressor=compressor or answer,
@@ -257,8 +266,13 @@ def resolve(flags: ModelFlags, environ: Mapping[str, str], config: ModelConfig) 
         prices=config.prices,
         params={model: params.model_dump(exclude_none=True) for model, params in config.params.items()},
         offline_judge=offline_judge,
+        also_answer=also,
     )
     return replace(models, key_places=_key_places(models, environ))
+
+
+def _listed(answer: str | list[str] | None) -> list[str]:
+    return answer if isinstance(answer, list) else [answer] if answer else []
 
 
 def _variable(name: str, environ: Mapping[str, str]) -> str | None:

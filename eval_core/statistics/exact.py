@@ -62,3 +62,30 @@ def sign_p(down: int, up: int) -> float:
 def smallest_p(counts: Sequence[Counts]) -> float:
     """Return the smallest p that so many runs could give: everything in the base, nothing in the candidate."""
     return fewer_p([Counts(item.base_runs, item.base_runs, 0, item.candidate_runs) for item in counts])
+
+
+def _sums(values: Sequence[int], chosen: int) -> dict[int, float]:
+    """Return the chance of each sum of so many of these values, drawn at random."""
+    ways: list[dict[int, int]] = [{0: 1}, *({} for _ in range(chosen))]
+    for value in values:
+        for taken in range(chosen, 0, -1):
+            for total, count in ways[taken - 1].items():
+                ways[taken][total + value] = ways[taken].get(total + value, 0) + count
+    return {total: count / comb(len(values), chosen) for total, count in ways[chosen].items()}
+
+
+def fewer_total_p(blocks: Iterable[tuple[Sequence[int], Sequence[int]]]) -> float:
+    """Return the chance of so small a sum of the candidate's totals, or smaller, if labels do not matter.
+
+    Each block holds a total for each run of the base and of the candidate. Runs are exchanged whole, so that what is
+    counted in one run may hang together.
+    """
+    chances, observed = {0: 1.0}, 0
+    for base, candidate in blocks:
+        observed += sum(candidate)
+        longer: dict[int, float] = {}
+        for total, chance in _sums([*base, *candidate], len(candidate)).items():
+            for before, known in chances.items():
+                longer[before + total] = longer.get(before + total, 0.0) + known * chance
+        chances = longer
+    return min(1.0, sum(chance for total, chance in chances.items() if total <= observed))

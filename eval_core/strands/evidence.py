@@ -79,6 +79,13 @@ class Recorded:
     """What is said of the lines of the ledgers."""
 
     @property
+    def obeys_asked(self) -> bool:
+        """Whether both sides were asked for choices and actions."""
+        return bool(self.sides) and all(
+            any("obeys" in run.strands for runs in side.fixtures.values() for run in runs) for side in self.sides
+        )
+
+    @property
     def played_rounds(self) -> PlayedRounds | None:
         """The runs of both sides of sessions played beside the suite; those of the base may be stored."""
         if not self.sides or (played := self.sides[-1].extra.rounds) is None:
@@ -177,6 +184,8 @@ class Evidence:
     culprits: Sequence[Culprit] = ()
     rows: Sequence[Row] = ()
     clear: ClearTest | None = None
+    graded_share: float = 1.0
+    """The part of alpha that graded runs may spend at this look."""
 
     @property
     def judged(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Literal
 from eval_core.base.messages import full_text
 from eval_core.base.numbers import counted
 from eval_core.domain.fixture import Fixture
+from eval_core.domain.obey_probe import ActionProbe, session_tools
 from eval_core.domain.probe import PROBE_TYPES, Fact, Probe, ProbeBank
 from eval_core.facts.fact_text import Haystack, normalise
 from eval_core.facts.haystack import holds
@@ -333,6 +334,27 @@ def _bank(bank: ProbeBank, fixture: Fixture) -> Iterator[LintFinding]:
         yield LintFinding("error", None, "kept-verbatim-twice", message)
 
 
+def _actions(bank: ProbeBank, fixture: Fixture) -> Iterator[LintFinding]:
+    """Check that an action can be made, and that only the session tells which."""
+    tools = session_tools(fixture.messages)
+    for probe in bank.obeys:
+        if not isinstance(probe, ActionProbe):
+            continue
+        for tool in probe.tools:
+            if tool not in tools:
+                message = f"the session calls no tool {tool!r}; name one of {', '.join(tools)}"
+                yield LintFinding("error", probe.id, "unknown-tool", message)
+        for pattern in (*probe.must, *probe.must_not):
+            if slow_regex(pattern):
+                message = (
+                    f"pattern {pattern!r} repeats a repetition and can take forever; write it without nested + or *"
+                )
+                yield LintFinding("error", probe.id, "slow-regex", message)
+        if probe.must and all(re.search(pattern, probe.instruction, re.IGNORECASE) for pattern in probe.must):
+            message = "the instruction gives away all that the call must hold; ask without naming it"
+            yield LintFinding("error", probe.id, "given-away", message)
+
+
 def lint(
     bank: ProbeBank,
     fixture: Fixture,
@@ -357,4 +379,4 @@ def lint(
                 findings.extend(_worth(probe, fact, session))
         findings.extend(_region(probe, session))
         findings.extend(_supersession(probe, session))
-    return findings
+    return [*findings, *_actions(bank, fixture)]

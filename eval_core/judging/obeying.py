@@ -1,0 +1,151 @@
+"""Models that choose and act: what they would do next, seeing only the state; graded by comparison.
+
+The call of a tool is asked for in words. Real definitions of tools stand before the state in a provider's cache, so
+that every state would be paid for twice, and not every server takes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from eval_core.base.files import digest
+from eval_core.base.messages import Message
+from eval_core.base.strict_json import BadJson
+from eval_core.domain.call import Acceptance, Draw, Failed, ModelCall, OpaqueState
+from eval_core.domain.grade import Answer, Unscored
+from eval_core.domain.obey_probe import ChoiceProbe, ObeyProbe
+from eval_core.judging.answering import state_messages
+from eval_core.judging.grading import forgiving_json, json_objects
+from eval_core.judging.prompts import render, template_digest
+from eval_core.models.client import ModelClient
+from eval_core.models.prices import supports_schema
+from eval_core.models.settings import Models
+from eval_core.models.transport import wants_marks
+
+_TEMPLATES = ("answer_system.j2", "choice_question.j2", "action_question.j2")
+_LETTERS = "ABCD"
+_LETTER = re.compile(r"(?<![A-Za-z])([A-D])(?![A-Za-z])")
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"choice": {"type": "string", "enum": list(_LETTERS)}},
+    "required": ["choice"],
+    "additionalProperties": False,
+}
+_ROOM = {"choice": 100, "action": 400}
+_QUOTED = 200
+
+
+def chosen(text: str, count: int) -> str | None:
+    """Return the letter of a reply; None where it names none of those offered, or several."""
+    text = text.rpartition("</think>")[2]
+    named = re.search(r'"choice"\s*:\s*"([A-D])"', text)
+    letters = {named[1]} if named else set(_LETTER.findall(text))
+    if len(letters) > 1 and (first := re.match(r"\W*([A-D])\b\s*(?:[.):*\n-]|$)", text)):
+        letters = {first[1]}  # the letter, and behind it why the others are not taken
+    return letters.pop() if len(letters) == 1 and letters <= set(_LETTERS[:count]) else None
+
+
+def tool_called(text: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the first tool call that a reply writes; None where it writes none."""
+    for stretch in json_objects(text.rpartition("</think>")[2]):
+        try:
+            found = forgiving_json(stretch)
+        except BadJson:
+            continue
+        arguments = found.get("arguments", {}) if isinstance(found, dict) else None
+        if isinstance(found, dict) and isinstance(found.get("tool"), str) and isinstance(arguments, dict):
+            return found["tool"].rpartition(".")[2], arguments
+    return None
+
+
+def _question(probe: ObeyProbe, tools: Mapping[str, list[str]], turn: int, problem: str | None = None) -> Message:
+    if isinstance(probe, ChoiceProbe):
+        options = list(zip(_LETTERS, probe.options(turn), strict=False))
+        text = render("choice_question.j2", situation=probe.situation, options=options, problem=problem)
+    else:
+        text = render("action_question.j2", instruction=probe.instruction, tools=sorted(tools.items()), problem=problem)
+    return {"role": "user", "content": text}
+
+
+def obey_identity(models: Models, model: str) -> str:
+    """Return what makes the replies of a model comparable with those of another day."""
+    heat = "default" if models.temperature is None else f"{models.temperature:g}"
+    return digest([heat, template_digest(*_TEMPLATES), models.identity(model)])[:16]
+
+
+def obey_call(
+    models: Models, model: str, state: list[Message], probe: ObeyProbe, tools: Mapping[str, list[str]], *, draw: Draw
+) -> ModelCall:
+    """Return the call that asks one probe; a dry run counts its tokens."""
+    front = state_messages(state)
+    return ModelCall(
+        role="answer",
+        model=model,
+        messages=(*front, _question(probe, tools, _turn(draw))),
+        max_tokens=_ROOM[probe.type],
+        draw=draw,
+        temperature=models.temperature,
+        shared=len(front),
+    )
+
+
+def _turn(draw: Draw) -> int:
+    """Return the turn that places the options: another one for each run, the same on both sides."""
+    return draw.run + draw.repeat
+
+
+class ModelObeyer:
+    """Asks one model, through the client that everything goes through."""
+
+    def __init__(self, client: ModelClient, model: str) -> None:
+        """Use a schema where the model takes one, and where it does not part the call from its cached state."""
+        self._client, self.model = client, model
+        self.identity = obey_identity(client.models, model)
+        self._schema = supports_schema(model) and not wants_marks(model)
+
+    async def obey(
+        self, state: list[Message] | OpaqueState, probe: ObeyProbe, tools: Mapping[str, list[str]], *, draw: Draw
+    ) -> tuple[bool | None, Answer | Unscored]:
+        """Ask once; a reply that cannot be read is asked for again, and is no answer if it stays so."""
+        opaque = isinstance(state, OpaqueState)
+        call = obey_call(
+            self._client.models, self.model, [] if isinstance(state, OpaqueState) else state, probe, tools, draw=draw
+        )
+        if isinstance(state, OpaqueState):
+            call = replace(call, front=state, shared=0)
+        front = call.messages[:-1]
+
+        def problem(text: str) -> str | None:
+            return None if self._read(probe, text, draw) is not None else "it holds no letter of the list and no call"
+
+        acceptance = Acceptance(problem, lambda said: (*front, _question(probe, tools, _turn(draw), said)))
+        schema = isinstance(probe, ChoiceProbe) and self._schema and not opaque
+        outcome = await self._client.complete(replace(call, response_schema=_SCHEMA) if schema else call, acceptance)
+        if schema and isinstance(outcome, Failed) and outcome.kind == "bad_request":
+            self._schema = False
+            outcome = await self._client.complete(call, acceptance)
+        if isinstance(outcome, Failed):
+            return None, Unscored(
+                code=outcome.kind, missing="answer", reason=f"no answer ({outcome.kind}): {outcome.message}"
+            )
+        usage = outcome.usage
+        answer = Answer(
+            text=outcome.text[:_QUOTED],
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cached_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=usage.cost_usd,
+        )
+        return self._read(probe, outcome.text, draw), answer
+
+    def _read(self, probe: ObeyProbe, text: str, draw: Draw) -> bool | None:
+        """Tell whether a reply is what is demanded; None where it cannot be read."""
+        if isinstance(probe, ChoiceProbe):
+            options = probe.options(_turn(draw))
+            letter = chosen(text, len(options))
+            return None if letter is None else options[_LETTERS.index(letter)] == probe.demanded
+        called = tool_called(text)
+        return None if called is None else probe.obeyed(*called)
