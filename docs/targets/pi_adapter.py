@@ -62,6 +62,9 @@ class Pi:
     """One session, kept in one file from segment to segment."""
 
     def __init__(self, start):
+        # Before 0.79 it asks for no approval, and ends at an option that it does not know.
+        told = subprocess.run(["pi", "--help"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.approves = "--no-approve" in told.stdout
         folder = HOME / ".pi-agent"
         folder.mkdir(parents=True, exist_ok=True)
         SESSION.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +100,8 @@ class Pi:
 
     def ask(self, *commands):
         """Send commands to a pi that opens the session; return the data of each response."""
-        options = ["--mode", "rpc", "--session", str(SESSION), "--offline", "-ne", "-ns", "-np", "-nc", "-nt", "-na"]
+        options = ["--mode", "rpc", "--session", str(SESSION), "--offline", "-ne", "-ns", "-np", "-nc", "-nt"]
+        options += ["-na"] if self.approves else []
         pi = subprocess.Popen(["pi", *options, "--model", "eval/model"], cwd=SESSION.parent, text=True,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
         found = []

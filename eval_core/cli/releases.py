@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from eval_core.strands.findings import Verdict
 
 _SHOWN = 5
+_UNDRIVEN = ("setup_error", "target_error", "not_exercised")
+"""Outcomes of an agent that the target file does not know how to drive."""
 
 
 @click.command()
@@ -150,13 +152,30 @@ def _measure(file: Path, installed: Sequence[Installed], options: dict[str, obje
     """Run all releases on the same plan and compare each with the first."""
     from eval_core.cli.run import run
 
+    options = {**options, "label": options["label"] or time.strftime("%Y-%m-%d_%H-%M-%S")}
     words = [word for item in installed for word in ("--target", str(_described(file, item)))]
     for name, value in options.items():
         given = value if isinstance(value, tuple) else () if value is None else (value,)
         for one in given:
             flag = "--set" if name == "settings" else f"--{name.replace('_', '-')}"
             words += [flag] if one is True else [flag, str(one)]
-    run.main(args=words, prog_name="compression-eval run", standalone_mode=False)
+    try:
+        run.main(args=words, prog_name="compression-eval run", standalone_mode=False)
+    finally:
+        _expect_driven(file, installed[0], options)
+
+
+def _expect_driven(file: Path, first: Installed, options: dict[str, object]) -> None:
+    """End with a message where the first release never compressed: nothing that is compared with it says anything."""
+    from eval_core.storage.results import read_measurement
+
+    folder = Path(str(options.get("results") or "results")) / f"{options['label']}-{file.stem}-{first.version}"
+    if not folder.is_dir():
+        return
+    runs = [run for runs in read_measurement(folder).fixtures.values() for run in runs]
+    if runs and all(run.outcome in _UNDRIVEN for run in runs):
+        named = f"{first.package.name} {first.version} never compressed through {file.name}"
+        raise UserError(f"{named}, so nothing can be compared with it: {runs[0].detail or runs[0].outcome}")
 
 
 @dataclass(frozen=True)

@@ -183,3 +183,14 @@ def test_an_index_that_is_down_is_named(cli: small.Cli, toy: Path, monkeypatch: 
     assert done.code == 2
     assert "toy-agent 1.0: the package index cannot be reached" in done.err
     assert not list(cache_folder().glob("toy-agent-1.0-*/"))
+
+
+def test_a_first_release_that_the_target_does_not_drive_is_told_and_proves_nothing(
+    cli: small.Cli, toy: Path, tmp_path: Path
+) -> None:
+    raises = KEEPS.replace("return", "raise RuntimeError('another call')  #")
+    _wheel(tmp_path / "wheels", "0.9", raises)
+    done = cli("releases", str(toy), "0.9", "1.0", *ONE_FIXTURE)
+    assert done.code == 2
+    assert "toy-agent 0.9 never compressed through toy.yml, so nothing can be compared with it" in done.err
+    assert "another call" in done.err
