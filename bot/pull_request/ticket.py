@@ -52,6 +52,8 @@ class Ticket(BaseModel):
     shards: Annotated[int, Field(ge=1, le=MOST_SHARDS)] = 1
     suite: SuiteName = "quick"
     """What is played beside the fixtures: for the label to say, and for the configuration."""
+    tasks: bool = False
+    """Whether an agent finishes the tasks too."""
     run_id: int
     run_attempt: int
     run_url: str
@@ -60,7 +62,14 @@ class Ticket(BaseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, request: EvaluationRequest, allowed: Allowed, shards: int = 1, suite: SuiteName = "quick") -> Ticket:
+    def of(
+        cls,
+        request: EvaluationRequest,
+        allowed: Allowed,
+        shards: int = 1,
+        suite: SuiteName = "quick",
+        tasks: bool = False,
+    ) -> Ticket:
         """Write down what was allowed; `shards` is what the configuration says, where nobody asked for a number."""
         files = [f"{file.path} ({file.kind})" for file in allowed.ignored_files]
         return cls(
@@ -75,6 +84,7 @@ class Ticket(BaseModel):
             looks=allowed.looks,
             shards=request.shards or shards,
             suite=suite,
+            tasks=tasks,
             run_id=request.run.id,
             run_attempt=request.run.attempt,
             run_url=request.run_url,

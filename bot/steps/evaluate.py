@@ -93,7 +93,7 @@ def evaluate(
     baseline = ticket.mode == "baseline"
     tree = work / (BASE if baseline else SUBJECT)
     options = RunOptions(
-        settings=config.model_copy(update={"suite": ticket.suite}),
+        settings=config.model_copy(update={"suite": ticket.suite, "play_tasks": ticket.tasks}),
         root=root,
         tree=tree,
         moved_to=None if baseline else moved_compressor(config, root, tree),

@@ -138,6 +138,14 @@ _UNANSWERED: Mapping[Trigger, frozenset[Why]] = {
 }
 
 
+def _tasks(request: EvaluationRequest, config: Config) -> bool:
+    """Tell whether tasks are played: for the label that asks for them, or always where configured; with models only."""
+    if request.mode != "evaluate" or resolve(ModelFlags(), os.environ, config.models) is None:
+        return False
+    asked = request.label is not None and request.label.lower() == config.bot.tasks_label.lower()
+    return asked or config.bot.tasks
+
+
 @dataclass(frozen=True)
 class Admission:
     """The evaluation may begin."""
@@ -216,7 +224,7 @@ class _Gate:
         base_sha = self.github.commit(pull.base_ref if pull is not None else request.sha).sha
         config, unfit = self.read_config(self.github, base_sha)
         # GitHub tells labels apart without regard to case, and so does the workflow's condition.
-        ours = (config.bot.label.lower(), config.bot.long_label.lower())
+        ours = {label.lower() for label in (config.bot.label, config.bot.long_label, config.bot.tasks_label)}
         if request.label is not None and request.label.lower() not in ours:
             return NotAdmitted(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
         facts = gather(
@@ -235,7 +243,7 @@ class _Gate:
             if decision.code in quiet:
                 return NotAdmitted(decision.why)
             return NotAdmitted(decision.why, self._tell(decision.why, pull))
-        ticket = Ticket.of(request, decision, config.bot.shards, _suite(request, config))
+        ticket = Ticket.of(request, decision, config.bot.shards, _suite(request, config), _tasks(request, config))
         if pull is not None and request.mode == "evaluate":
             found = self._against(ticket, pull, facts, config)
             if isinstance(found, Refused):
@@ -322,7 +330,7 @@ class _Gate:
         if pull is None or ticket.mode != "evaluate":
             return Admission(ticket)
         waits = self.github.reviewers_of(ENVIRONMENT)
-        config = config.model_copy(update={"suite": ticket.suite})
+        config = config.model_copy(update={"suite": ticket.suite, "play_tasks": ticket.tasks})
         plan = self.describe(_with_whole_base(config) if self.base_moved else config)
         check = Check(self.github, ticket.sha, ticket.run, ticket.run_url)
         title = "Waiting for approval" if waits else "Evaluating"

@@ -121,6 +121,10 @@ class BotConfig(ConfigSection):
         SuiteName | None,
         Field(description="What the label runs. Default: rounds where it costs nothing, offline; quick with models."),
     ] = None
+    tasks: Annotated[bool, Field(description="Let an agent finish the tasks in every evaluation.")] = False
+    tasks_label: Annotated[str, Field(description="Starts an evaluation in which an agent finishes the tasks.")] = (
+        "eval-compression-tasks"
+    )
     looks_per_sha: Annotated[int, Field(ge=1, description="Evaluations allowed for one commit.")] = 3
     shards: Annotated[
         int,
@@ -210,6 +214,9 @@ class Config(ConfigSection):
         PrivateProbesConfig | None, Field(description="Probes that authors of pull requests cannot read.")
     ] = None
     tasks: Annotated[str, Field(description="Folder of the tasks that `run --tasks` lets an agent finish.")] = "tasks"
+    play_tasks: Annotated[
+        bool, Field(description="Let an agent finish the tasks, from the states of both sides; it costs model calls.")
+    ] = False
     baselines: Annotated[str, Field(description="Folder of the stored baselines.")] = "baselines"
     results: Annotated[str, Field(description="Folder that results are written to; keep it out of git.")] = "results"
     target: Annotated[

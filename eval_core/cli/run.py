@@ -42,6 +42,8 @@ def print_estimate(plan: Plan, label: str | None = None) -> None:
     found = estimate_cost(plan, label)
     if plan.options.settings.suite != "quick":
         click.echo(plan.rounds.price(plan.models))
+    if plan.tasks and plan.models is not None:
+        click.echo(_task_price(plan))
     if found is None:
         click.echo(
             f"Offline: {plan.size} fixture-runs of {counted(len(plan.cases), 'fixture')}, no model call, "
@@ -144,6 +146,7 @@ def run_options(command: Any) -> Any:
                 show_default=True,
                 help="Sandbox for your own target; none runs it with your permissions.",
             ),
+            click.option("--tasks", is_flag=True, help="Let an agent finish the tasks, from the states of both sides."),
             click.option("--quiet", is_flag=True, help="No progress and no notices on stderr."),
         )
     ):
@@ -204,6 +207,7 @@ def make_options(given: dict[str, Any]) -> RunOptions:
     names, config, targets = given.pop("names"), given.pop("config"), given.pop("targets")
     suite = given.pop("suite", None)
     changes = (*given.pop("changes"), *([f"suite={suite}"] if suite else []))
+    changes += ("play_tasks=true",) if given.pop("tasks", False) else ()
     if len(targets) > 1:
         raise UserError(f"--target: this takes one target, not {len(targets)}; `run` alone compares several")
     if given.get("compare_to") == "rerun":
@@ -227,7 +231,7 @@ def with_a_suite(settings: Config, root: Path, *, quiet: bool = True) -> Config:
         return settings
     if not quiet:
         click.echo("No fixtures here: using the shipped suite.", err=True)
-    folders = {name: str(shipped(name)) for name in ("fixtures", "probes", "baselines")}
+    folders = {name: str(shipped(name)) for name in ("fixtures", "probes", "tasks", "baselines")}
     return settings.model_copy(update=folders)
 
 
@@ -280,6 +284,15 @@ def _warn(plan: Plan, *, quiet: bool) -> None:
         click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
     if not quiet and options.settings.suite != "quick":
         click.echo(plan.rounds.price(plan.models), err=True)
+    if not quiet and plan.tasks:
+        click.echo(_task_price(plan), err=True)
+
+
+def _task_price(plan: Plan) -> str:
+    from eval_core.measuring.play_tasks import price_of_tasks
+
+    assert plan.models is not None
+    return price_of_tasks(len(plan.tasks), 2 if plan.base.in_run != "nothing" else 1, plan.models)
 
 
 def resume_command(label: str) -> str:

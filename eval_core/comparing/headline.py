@@ -201,6 +201,7 @@ _LOOK: dict[str, str] = {
     "facts": "the values that the summary should not state",
     "shown": "what the compressor's model is no longer shown",
     "rounds": "the facts and the rounds that are named under Over rounds",
+    "tasks": "the tasks and rules that are named under Tasks finished",
     "scores": "the answers that were graded lower",
 }
 

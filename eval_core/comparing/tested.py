@@ -79,7 +79,7 @@ class Case:
     """What was measured of this candidate at earlier looks."""
     shift: Shift | None = None
     alpha_rounds: float = 0.0
-    """What the test of the rounds may spend; scores spend that much less."""
+    """What the tests of rounds and of tasks may spend; scores spend that much less."""
     alpha_obeys: float = 0.0
     """The same of choices and actions, which share the looks of the scores."""
     notes: list[str] = field(default_factory=list)

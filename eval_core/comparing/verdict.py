@@ -22,6 +22,7 @@ from eval_core.statistics.hypotheses import (
     row_name,
 )
 from eval_core.statistics.permutation import Shift
+from eval_core.statistics.two_stage import TASKS_SPEND
 from eval_core.strands import registry
 from eval_core.strands.culprits import TestedFamily, advised_look
 from eval_core.strands.evidence import Recorded
@@ -213,8 +214,10 @@ def decide(
     rounds = ROUNDS_ALPHA if recorded is not None and recorded.played_rounds is not None else 0.0
     options = options or Options()
     obeys = OBEYS_ALPHA if recorded is not None and recorded.obeys_asked else 0.0
-    options = replace(options, alpha_scores=options.alpha_scores - rounds - obeys)
-    case = Case(base, candidate, options, tuple(earlier), shift, rounds, obeys)
+    played = recorded is not None and bool(recorded.sides) and recorded.sides[-1].extra.tasks is not None
+    tasks = TASKS_SPEND if played else 0.0
+    options = replace(options, alpha_scores=options.alpha_scores - rounds - obeys - tasks)
+    case = Case(base, candidate, options, tuple(earlier), shift, rounds + tasks, obeys)
     if alone:
         how = " or ".join(sorted({kind.words for item in alone for kind in item.kinds}))
         case.remarks.append(f"Not compared: {listed(names)}. In the base, the compressor {how} in every run.")

@@ -8,6 +8,7 @@ from pydantic import SerializerFunctionWrapHandler, ValidationError, field_valid
 
 from eval_core.domain.judge_record import JudgeRecord
 from eval_core.domain.record import Record, RoundsRecord, RunRecord, TriggerRecord
+from eval_core.domain.rollout import PlayedTasks
 
 Unexercised = Literal["focus", "model", "trigger", "chain", "judge"]
 """What a measurement may leave out: a focus topic, a compressor model, the trigger, chained compressions, a judge."""
@@ -81,6 +82,8 @@ class Extra(Record):
     shards: MergedShards | None = None
     rounds: PlayedRounds | None = None
     """Long sessions that were played beside the suite."""
+    tasks: PlayedTasks | None = None
+    """Rollouts of tasks, where they were asked for."""
     promoted: str | None = None
     """Which runs of a pull request were taken over into this baseline."""
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from eval_core.base.errors import UserError
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.control_runs import keep_control
+from eval_core.domain.call import ArmName
 from eval_core.domain.extra import ControlRuns, Extra, Look, PlayedRounds, Unexercised
 from eval_core.domain.judge_record import JudgeRecord
 from eval_core.domain.measurement import Controls, Measurement
 from eval_core.domain.record import RunRecord
+from eval_core.domain.rollout import PlayedTasks
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.judging.calibration import trusted
 from eval_core.measuring.base_branch import BranchPoint, keep_base
@@ -24,11 +26,13 @@ from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.plan import Plan
 from eval_core.measuring.play_rounds import GENERATED, play
+from eval_core.measuring.play_tasks import play_tasks
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import AfterFacts, MeasuringSession, measure_together, read_ahead
 from eval_core.measuring.touched import touched_by
 from eval_core.measuring.wiring import Live, Traffic, make_live
+from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
@@ -118,7 +122,7 @@ class _Run:
         control = self._keep_base(sessions[0], measured[0]) if len(sessions) > 1 else None
         if ahead is not None:
             await ahead
-        return self._keep(measured[-1], calibration, control, await self._play())
+        return self._keep(measured[-1], calibration, control, await self._play(), await self._play_tasks(sessions))
 
     async def _play(self) -> PlayedRounds | None:
         """Play the generated sessions of the asked size, of the base too where it is at hand and none is stored."""
@@ -133,6 +137,27 @@ class _Run:
         for session in sessions:
             session.fingerprint = make_fingerprint(cases, plan.models, plan.options.topic)
         return await play(sessions, plan.rounds, cases, next(iter(due), None))
+
+    async def _play_tasks(self, sessions: Sequence[MeasuringSession]) -> PlayedTasks | None:
+        """Let an agent go on from the states that both sides were compressed to, as far as they were measured here."""
+        plan, client = self.plan, self.live.client
+        if not plan.tasks or client is None or client.stopped is not None:
+            return None
+        states: dict[ArmName, dict[str, list[RunRecord]]] = {
+            session.arm: {
+                case.fixture.name: [
+                    run
+                    for cell in session.plan
+                    if cell.case.fixture.name == case.fixture.name
+                    and (run := session.folder.read_run(case.fixture.name, cell.run)) is not None
+                    and run.ok
+                ]
+                for case in plan.cases
+            }
+            for session in sessions
+        }
+        sandbox = detect(plan.options.sandbox)
+        return await play_tasks(plan.tasks, client, sandbox, plan.results, self.sinks.folder.path, states)
 
     def _sessions(self, facts: dict[str, SessionFacts]) -> list[MeasuringSession]:
         """Return what is measured in alternation: the base, as far as it is measured here, and the candidate."""
@@ -253,6 +278,7 @@ class _Run:
         calibration: JudgeRecord | None,
         control: ControlRuns | None,
         rounds: PlayedRounds | None,
+        tasks: PlayedTasks | None,
     ) -> Measurement:
         """Write the measurement down, with what was noted on the way."""
         plan, live, options = self.plan, self.live, self.plan.options
@@ -268,6 +294,7 @@ class _Run:
             broken_lines=live.broken_lines,
             touched=self._touched(),
             rounds=rounds,
+            tasks=tasks,
             shard=measurement.extra.shard,
         )
         measurement = _from_files(measurement, options.digest_of(plan.target.tree)).model_copy(

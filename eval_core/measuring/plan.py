@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from eval_core.base.errors import UserError
 from eval_core.domain.case import Case, Cell, plan_cells
@@ -15,11 +17,13 @@ from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
 from eval_core.measuring.compare_with_base import Base, own_base
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.play_rounds import RoundsPlan, stored_rounds
+from eval_core.measuring.play_tasks import load_run_tasks
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import runs_at
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
+from eval_core.tasks.task import Task
 
 FREE_COMPRESSIONS = 10
 """Of each fixture, where no model is paid for them."""
@@ -48,6 +52,8 @@ class Plan:
     """What `compare_to` names."""
     base: BasePlan
     rounds: RoundsPlan
+    tasks: tuple[Task, ...] = ()
+    """What an agent is to finish, where that was asked for."""
 
     @property
     def cells(self) -> list[Cell]:
@@ -146,18 +152,35 @@ def make_plan(options: RunOptions, results: Path | None = None) -> Plan:
     digest = options.digest_of(options.base_tree)
     base = plan_base(
         reference,
-        control="never" if options.compare_to == "none" else options.settings.baseline.control,
+        control=_control(options),
         rerun=options.baseline == "rerun",
         required=options.compare_to != "auto",
         base_digest=digest,
         base_known=options.base_tree is not None,
         tip_digest=None if options.base_point is None else options.base_point.tip,
         offline=models is None,
-        store=base_store(results, digest, fingerprint) if digest else None,
+        # What is kept of a base for later runs are measurements; an agent goes on from the states themselves.
+        store=base_store(results, digest, fingerprint) if digest and not options.settings.play_tasks else None,
         runs=runs,
     )
     found = (options, results, models, target, base_target, cases, runs, compress_runs, fingerprint, stored, reference)
-    return Plan(*found, base, _rounds(options, models, reference))
+    return Plan(*found, base, _rounds(options, models, reference), _tasks(options, models, cases))
+
+
+def _control(options: RunOptions) -> Literal["auto", "always", "never"]:
+    """Return how much of the base is measured beside a stored one; tasks need all of its states."""
+    if options.compare_to == "none":
+        return "never"
+    return "always" if options.settings.play_tasks else options.settings.baseline.control
+
+
+def _tasks(options: RunOptions, models: Models | None, cases: Sequence[Case]) -> tuple[Task, ...]:
+    """Load the tasks that were asked for; one shard plays them all."""
+    if not options.settings.play_tasks or (options.shard is not None and not options.shard.first):
+        return ()
+    if models is None or models.offline_judge:
+        raise UserError("--tasks: an agent needs a model; name one with --model, or try tasks with `task check`")
+    return tuple(load_run_tasks(options.settings, options.root, cases))
 
 
 def _rounds(options: RunOptions, models: Models | None, reference: Reference | None) -> RoundsPlan:

@@ -18,6 +18,7 @@ from eval_core.strands.scores import scores_strand
 from eval_core.strands.sets_in import compare_sets_in, read_sets_in
 from eval_core.strands.strand import Force, SeenRun, Strand
 from eval_core.strands.structure import structure_strand
+from eval_core.strands.tasks import compare_tasks
 from eval_core.strands.trigger import compare_trigger
 
 
@@ -79,6 +80,7 @@ STRANDS: tuple[Strand, ...] = (
     ),
     Strand("trigger", "When it compresses", Force.TOLD, compare_trigger),
     Strand("obeys", "Obeys", Force.WEIGHED, compare_obeys, ("everything", "facts")),
+    Strand("tasks", "Tasks finished", Force.WEIGHED, compare_tasks, muted_by=("everything",)),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
     Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(item.sides))),
     Strand(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,11 @@ class Provider:
     def __init__(self) -> None:
         self.behave: Callable[[Asked], str | None] = lambda asked: None
         self.reply: Callable[[Sequence[Message]], str] = reply_to
+        self.act: Callable[[Asked], Sequence[tuple[str, Mapping[str, Any]]]] = lambda asked: []
         self.server = LoopbackProvider(
-            behave=lambda asked: self.behave(asked), reply=lambda messages: self.reply(messages)
+            behave=lambda asked: self.behave(asked),
+            reply=lambda messages: self.reply(messages),
+            act=lambda asked: self.act(asked),
         )
 
     @property
