@@ -176,8 +176,12 @@ def test_no_command_waits_for_a_pipe(words: tuple[str, ...], project: Path, cli:
     assert ran.code in (0, 2)
 
 
-def test_no_file_that_a_command_looks_for_can_make_it_wait(project: Path, cli: small.Cli) -> None:
-    """Each file of a project in turn is a pipe."""
+def test_no_file_that_a_command_looks_for_can_make_it_wait(
+    tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file of a project with one fixture is a pipe in turn."""
+    project = tmp_path
+    monkeypatch.chdir(small.write_suite(project, small.cases()[1:2]))
     small.write(project / "keep.py", "def keep(messages):\n    return [messages[0], *messages[-3:]]\n")
     small.write(project / ".compression-eval.yml", "target: target.yml\nwatch: ['*.py']\n")
     small.write(project / "target.yml", "compressor: keep:keep\nllm: none\nadapter: bridge.py\n")
@@ -197,4 +201,4 @@ def test_no_file_that_a_command_looks_for_can_make_it_wait(project: Path, cli: s
             assert ran.code in (0, 1, 2, 3), (path, words, ran)
         path.unlink(missing_ok=True)
         kept.rename(path)
-    assert len(every) > 12
+    assert len(every) > 8
