@@ -33,7 +33,7 @@ def print_diagnoses(found: Iterable[Diagnosis], *, as_json: bool = False) -> boo
     return broken
 
 
-def look_at_github() -> Iterator[Diagnosis]:
+def check_github() -> Iterator[Diagnosis]:
     """Look at the repository's settings on GitHub that decide who can read the model key; nothing is changed there."""
     from bot.github.checkout import own_repository
     from bot.github.repository import GitHub
@@ -99,6 +99,6 @@ def doctor(
 
     options = RunOptions(load_config(config), config_folder(config), tree=tree, target=target, sandbox=sandbox)
     python = Diagnosis("ok", f"Python {'.'.join(map(str, sys.version_info[:3]))}")
-    found = chain([python], diagnose(options, config), look_at_github() if github else ())
+    found = chain([python], diagnose(options, config), check_github() if github else ())
     broken = print_diagnoses(found, as_json=as_json)
     sys.exit(2 if broken else 0)

@@ -18,7 +18,7 @@ class Trigger:
 
 
 @runtime_checkable
-class TriggerTrial(Protocol):
+class TriesTrigger(Protocol):
     """A subject that can be asked when it compresses."""
 
     async def first_trigger(self, fixture: Fixture) -> Trigger | None:

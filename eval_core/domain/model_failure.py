@@ -60,7 +60,7 @@ class FailureReaction(StrEnum):
 
 
 @runtime_checkable
-class FailureTrial(Protocol):
+class TriesFailures(Protocol):
     """A subject that can be put before failing models."""
 
     async def try_failures(self, fixture: Fixture) -> dict[ModelFailure, FailureReaction]:

@@ -13,10 +13,10 @@ from eval_core.base.tokens import count_messages
 from eval_core.domain.call import ArmName, Draw, OpaqueState
 from eval_core.domain.case import Cell
 from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
-from eval_core.domain.first_trigger import TriggerTrial
+from eval_core.domain.first_trigger import TriesTrigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Obeyer, OpaqueAnswerer, Unscored
-from eval_core.domain.model_failure import FailureTrial
+from eval_core.domain.model_failure import TriesFailures
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, reply_use
 from eval_core.facts.bare import usable_texts
@@ -184,9 +184,9 @@ class Executor:
 
     async def _try(self, fixture: Fixture, done: Compression) -> Compression:
         """Add what is tried once for each measurement; it takes seconds and no model."""
-        if isinstance(self.subject, FailureTrial):
+        if isinstance(self.subject, TriesFailures):
             done = replace(done, with_failing_models=await self.subject.try_failures(fixture))
-        if done.tells_when and isinstance(self.subject, TriggerTrial):
+        if done.tells_when and isinstance(self.subject, TriesTrigger):
             done = replace(done, trigger=await self.subject.first_trigger(fixture))
         return done
 

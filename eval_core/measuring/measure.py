@@ -81,7 +81,7 @@ async def _measure(plan: Plan, sinks: Sinks) -> Measurement:
 def _looks_before(plan: Plan, folder: ResultsFolder) -> tuple[Look, ...]:
     """Return what had been measured of this candidate when it was looked at before."""
     if plan.options.looks > 1:
-        return plan.looked_at
+        return plan.earlier_looks
     if not plan.options.resume or not (folder.path / SUMMARY).exists():
         return ()
     stored = read_measurement(folder.path)

@@ -104,7 +104,7 @@ class Plan:
         return self.options.shard is None and asked is None and self.models is not None and self.target.asks_model
 
     @property
-    def looked_at(self) -> tuple[Look, ...]:
+    def earlier_looks(self) -> tuple[Look, ...]:
         """What the plan had measured at the looks before this one."""
         runs = [runs_at(look, self.options.settings.runs) for look in range(1, self.options.looks)]
         return tuple(Look(count, _compressions(self.options, self.models, self.target, count)) for count in runs)

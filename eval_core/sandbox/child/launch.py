@@ -17,7 +17,7 @@ from .command import Program, serve_lines
 from .frames import Channel, FrameTooLarge
 from .imports import time_imports
 from .python_target import Driver, SetupError, build, describe_error
-from .selftest import look_around
+from .selftest import reachable_canaries
 
 BASE_URL, ROOT_URL = "${LLM_BASE_URL}", "${LLM_ROOT_URL}"
 
@@ -144,7 +144,7 @@ def main() -> None:
     channel.nonce, channel.limit = hello["nonce"], hello["max_frame"]
     sys.path[:] = [entry for entry in sys.path if entry]
     limit(hello["limits"])
-    hits = look_around(hello["canary"], (0, 1, 2, *channel.descriptors)) if hello["canary"] else []
+    hits = reachable_canaries(hello["canary"], (0, 1, 2, *channel.descriptors)) if hello["canary"] else []
     channel.send({"phase": "hello", "hits": hits, "python": platform.python_version()})
     try:
         job, search = _prepare(channel.receive())

@@ -100,7 +100,7 @@ def _descriptors(known: tuple[int, ...]) -> list[str]:
     return hits
 
 
-def look_around(canary: dict[str, Any], known: tuple[int, ...]) -> list[str]:
+def reachable_canaries(canary: dict[str, Any], known: tuple[int, ...]) -> list[str]:
     """Return every way out that was found; an empty list lets the run go on."""
     secret = canary["value"].encode()
     hits = _environment(secret) + _network(canary) + _privileges() + _descriptors(known)

@@ -31,7 +31,7 @@ from typing import Any
 
 from .frames import Channel
 from .launch import limit
-from .selftest import look_around
+from .selftest import reachable_canaries
 
 _CHUNK = 65536
 _WATCH_S = 0.05
@@ -482,7 +482,7 @@ def main() -> None:
     channel.nonce, channel.limit = hello["nonce"], hello["max_frame"]
     sys.path[:] = [entry for entry in sys.path if entry]
     limit(hello["limits"])
-    hits = look_around(hello["canary"], (0, 1, 2, *channel.descriptors)) if hello["canary"] else []
+    hits = reachable_canaries(hello["canary"], (0, 1, 2, *channel.descriptors)) if hello["canary"] else []
     channel.send({"phase": "hello", "hits": hits})
     server = _Server(channel.receive())
     _private()

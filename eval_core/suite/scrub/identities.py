@@ -87,7 +87,7 @@ class _Harvest:
             self.sources[alias.lower()].add(source)
             self.marked[alias.lower()] += 1
 
-    def look(self, text: str, hit: Hit, addresses: list[Hit]) -> None:
+    def take(self, text: str, hit: Hit, addresses: list[Hit]) -> None:
         """Take what one hit says about a person."""
         written = text[hit.start : hit.end]
         if hit.rule == "home-folder":
@@ -133,7 +133,7 @@ def harvest(pieces: Iterable[tuple[str, str | None]]) -> tuple[list[Candidate], 
         hits = context_hits(text, key)
         addresses = [hit for hit in hits if hit.rule == "email"]
         for hit in hits:
-            found.look(text, hit, addresses)
+            found.take(text, hit, addresses)
     found.link_logins()
     candidates = [
         Candidate(found.spelling[one], tuple(sorted(where)), found.marked[one], max(0, words[one] - found.marked[one]))

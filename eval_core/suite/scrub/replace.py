@@ -74,11 +74,11 @@ def leaves(text: str) -> list[tuple[str, str | None]]:
     """Return every readable piece with the key it stands under."""
     seen: list[tuple[str, str | None]] = []
 
-    def look(piece: str, key: str | None) -> str:
+    def keep(piece: str, key: str | None) -> str:
         seen.append((piece, key))
         return piece
 
-    rewrite(text, look)
+    rewrite(text, keep)
     return seen
 
 
