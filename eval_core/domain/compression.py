@@ -15,6 +15,9 @@ from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
 
+SMALLER = "the session is smaller than what the compressor keeps word for word: "
+"""How a note begins that says so."""
+
 
 def both_ends(printed: str, size: int) -> str:
     """Return the beginning and the end of what a compressor printed: Node names the error first, Python last."""

@@ -95,6 +95,14 @@ class TargetSpec(BaseModel):
             "other compresses every fixture once, for the picture of facts by size.",
         ),
     ] = []
+    keeps_tokens: Annotated[
+        int | None,
+        Field(
+            gt=0,
+            description="Tokens of the newest messages that it keeps word for word; the report names sessions that are "
+            "smaller, which such an agent does not compress in use.",
+        ),
+    ] = None
     llm: Annotated[Literal["required", "none"], Field(description="Whether a normal run calls a model.")] = "required"
     env: Annotated[dict[str, str], Field(description="Environment variables; the target sees no others.")] = {}
     files: Annotated[dict[str, str], Field(description="Files written into the temporary home folder.")] = {}

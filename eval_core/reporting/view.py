@@ -7,6 +7,7 @@ from statistics import fmean, median
 
 from eval_core.base.numbers import (
     interval,
+    listed,
     percent,
     percent_change,
     percents_and_change,
@@ -18,7 +19,7 @@ from eval_core.base.numbers import (
 from eval_core.base.numbers import tokens as token_words
 from eval_core.base.yaml_edit import block_yaml
 from eval_core.comparing.compare import OFFLINE_JUDGE_NOTE, OFFLINE_NOTE, ReportData
-from eval_core.domain.compression import Outcome
+from eval_core.domain.compression import SMALLER, Outcome
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.reporting.losses import LostFact, Miss, doubts, lost_facts, misses, named_facts, unscored
@@ -189,6 +190,16 @@ def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
         )
         for item in (verdict.strands if verdict else ())
     )
+
+
+def _too_small(measurement: Measurement) -> list[str]:
+    """Name the sessions that the agent would not compress in use."""
+    found = [
+        f"{name} ({note.removeprefix(SMALLER)})"
+        for name, runs in measurement.fixtures.items()
+        for note in {note for run in runs for note in run.notes if note.startswith(SMALLER)}
+    ]
+    return [f"Smaller than what the compressor keeps word for word: {listed(found)}."] if found else []
 
 
 def _accept(data: ReportData) -> str:
@@ -449,6 +460,7 @@ def make_view(data: ReportData) -> ReportView:
         remarks=(*(verdict.remarks if verdict else ()), *filter(None, [touched_unseen(data)])),
         notes=(
             *(note for note in (verdict.notes if verdict else ()) if verdict and note not in verdict.remarks),
+            *_too_small(data.candidate),
             unseen,
         ),
         not_looked_at=unseen,

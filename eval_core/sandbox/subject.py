@@ -17,7 +17,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.domain.call import Draw
-from eval_core.domain.compression import Compression, Outcome, Round, RoundLog, Step
+from eval_core.domain.compression import SMALLER, Compression, Outcome, Round, RoundLog, Step
 from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
@@ -242,6 +242,8 @@ class ProcessSubject:
             if verdict.redraw:
                 draw = replace(draw, attempt=draw.attempt + 1)
             resume = progress, verdict
+        if (keeps := self.spec.keeps_tokens) and (size := self.count(fixture.messages)) < keeps:
+            notes.append(f"{SMALLER}{size:,} of {keeps:,} tokens")
         if attempt:
             notes.append(f"tried {attempt + 1} times because of the provider")
         return Compression(

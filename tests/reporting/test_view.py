@@ -12,6 +12,7 @@ import small
 from eval_core.base.config import TaskConfig
 from eval_core.comparing.compare import ReportData, compare_measurements
 from eval_core.domain.case import Case
+from eval_core.domain.compression import SMALLER
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl
 from eval_core.reporting.html import render_html
@@ -219,3 +220,13 @@ def test_turns_and_prices_of_tokens_per_task_are_settings(project: Path, cli: sm
     small.write(project / ".compression-eval.yml", "task: {turns: 40, cached_price: 1.0}\n")
     shown = cli("report", "results/l", "--details").out
     assert "Tokens per task over 40 further turns" in shown
+
+
+def test_sessions_that_the_agent_would_not_compress_in_use_are_named() -> None:
+    data = report_world.regressed()
+    assert not any("Smaller than" in note for note in make_view(data).notes)
+    name, runs = next(iter(data.candidate.fixtures.items()))
+    small_runs = [run.model_copy(update={"notes": [f"{SMALLER}900 of 15,000 tokens"]}) for run in runs]
+    candidate = data.candidate.model_copy(update={"fixtures": {**data.candidate.fixtures, name: small_runs}})
+    expected = f"Smaller than what the compressor keeps word for word: {name} (900 of 15,000 tokens)."
+    assert expected in make_view(replace(data, candidate=candidate)).notes

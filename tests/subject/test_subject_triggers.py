@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.base.tokens import count_messages
+from eval_core.domain.compression import SMALLER
 from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.target import TargetSpec, target_from
@@ -72,3 +73,10 @@ def test_a_command_is_asked_where_it_says_that_it_tells(
     if found is not None:
         assert found.at is not None
         assert 120_000 <= found.at <= 122_000
+
+
+@pytest.mark.parametrize(("keeps", "told"), [(100_000, True), (5, False), (None, False)])
+def test_a_session_that_the_agent_keeps_whole_is_named(run, session: Fixture, keeps: int | None, told: bool) -> None:
+    spec = {"compressor": "setting_in:Silent"} | ({} if keeps is None else {"keeps_tokens": keeps})
+    notes = run(spec).notes
+    assert any(note.startswith(SMALLER) and note.endswith(f" of {100_000:,} tokens") for note in notes) is told
