@@ -199,6 +199,8 @@ _LOOK: dict[str, str] = {
     "form": "the form of the summary",
     "structure": "the structure checks that fail",
     "facts": "the values that the summary should not state",
+    "meaning": "the lines that are misstated",
+    "obeys": "what is no longer acted on",
     "shown": "what the compressor's model is no longer shown",
     "rounds": "the facts and the rounds that are named under Over rounds",
     "tasks": "the tasks and rules that are named under Tasks finished",

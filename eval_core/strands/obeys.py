@@ -254,7 +254,8 @@ def _says(models: Sequence[_Model], state: StrandState, witnesses: _Witnesses) -
     what = counted(len(named), "rule" if rules else "ledger line")
     how = "is" if len(named) == 1 else "are"
     less = "no longer acted on" if sign < 0 else "acted on more often"
-    also = "" if not shown else f", {shown} of them lost or misstated as well" if len(named) > 1 else ", as lost above"
+    also = "" if not shown else f", {shown} of them" if shown < len(named) else ", itself" if shown == 1 else ", all"
+    also += " lost or misstated as well" if shown else ""
     return f"{what} {how} {less}{_who(models, state)} (done as demanded: {percent(before)} → {percent(now)}{also})"
 
 

@@ -85,6 +85,9 @@ def test_a_rule_that_is_no_longer_acted_on_is_a_regression_and_named(plain: Meas
     base, candidate = side(plain, 10, {"m": ALL}), side(plain, 3, {"m": "0111 0111 0111"})
     verdict, finding = compared(base, candidate)
     assert verdict.kind is Kind.REGRESSED
+    assert (
+        verdict.next_step == "Look at what is no longer acted on, listed below; then fix the compressor and run again."
+    )
     assert finding.says == "1 rule is no longer acted on (done as demanded: 100 % → 75 %)"
     assert '"Never first." (first, small-chained): 10 of 10 → 0 of 3 runs' in finding.details
     assert "p 0.003 for fewer" in finding.details[0]
@@ -144,7 +147,7 @@ def test_a_lost_rule_that_is_disobeyed_is_one_loss_with_two_witnesses(plain: Mea
 
     verdict, finding = compared(said(base, meaning), said(candidate, lost))
     assert (finding.state, finding.loss) == (StrandState.WORSE, 0.0)
-    assert "as lost above" in finding.says
+    assert "100 % → 75 %, itself lost or misstated as well" in finding.says
     assert finding.details[1].endswith("runs, also misstated in the summary")
     assert verdict.kind is Kind.REGRESSED
 
