@@ -13,6 +13,7 @@ from eval_core.domain.compression import ModelUse
 from eval_core.domain.grade import PASS_SCORE, Grade
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RunRecord
+from eval_core.domain.rollout import RolloutRecord
 from eval_core.statistics.arms import quarantined
 
 _MOST_TURNS = 500
@@ -94,8 +95,16 @@ def target_metrics(measurement: Measurement) -> list[Metric]:
     ]
 
 
+def _rollouts(measurement: Measurement) -> list[RolloutRecord]:
+    """Return what agents did from these states, where they were asked to finish tasks; the first stage alone."""
+    played = measurement.extra.tasks
+    return played.of("candidate", stage=1) if played is not None else []
+
+
 def _task_completion(measurement: Measurement, grades: list[tuple[str, str, Grade]]) -> float | None:
-    """Compare continuation probes with what the full transcript scores on them."""
+    """Count the tasks that agents finished cleanly, as the full transcript always does; else compare probes with it."""
+    if rollouts := _rollouts(measurement):
+        return fmean(rollout.clean for rollout in rollouts)
     shares = []
     for fixture, probe, grade in grades:
         controls = measurement.controls.get(fixture)
@@ -173,7 +182,9 @@ def _net(parts: tuple[float, float, float], call: float) -> float:
 def tokens_per_task(
     measurement: Measurement, fixture: str | None = None, task: TaskConfig | None = None
 ) -> TokensPerTask | None:
-    """Measure the net saving, of one fixture or of all; None where the runs do not tell."""
+    """Estimate the net saving, of one fixture or of all; None where the runs do not tell, or rollouts were measured."""
+    if fixture is None and _rollouts(measurement):
+        return None
     task = task or TaskConfig()
     prices = TokenPrices(cached=task.cached_price, output=task.output_price)
     runs = [run for run in _ok_runs(measurement) if fixture in (None, run.fixture) and run.refetch_facts is not None]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from eval_core.base.config import TaskConfig
+from eval_core.base.messages import Message
 from eval_core.domain.call import Failed
 from eval_core.domain.rollout import RolloutRecord
 from eval_core.facts.fact_text import Haystack
@@ -40,12 +41,14 @@ class Checked:
     problems: list[str] = field(default_factory=list)
 
 
-async def scripted(built: Built, known: frozenset[str], number: int = 0) -> RolloutRecord:
-    """Let somebody who knows these facts do the task; no model is asked."""
+async def scripted(
+    built: Built, known: frozenset[str], number: int = 0, state: Sequence[Message] | None = None
+) -> RolloutRecord:
+    """Let somebody who knows these facts do the task; no model is asked. A state is only counted."""
     task = built.task
     agent = ScriptedAgent(task, known)
     plan = RolloutPlan(task.full_name, "full", number)
-    record = await roll(built, plan, agent, task.fixture.messages[:1])
+    record = await roll(built, plan, agent, task.fixture.messages[:1] if state is None else state)
     assert not isinstance(record, Failed), "a script has no outage"
     return record
 

@@ -30,6 +30,7 @@ from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
 from eval_core.reporting.html.rounds_pictures import rounds_pictures, rounds_sides
 from eval_core.reporting.html.text import slug, visible
+from eval_core.reporting.html.timelines import timelines
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics
 from eval_core.reporting.view import MARKS, make_view
@@ -333,6 +334,7 @@ def render_html(data: ReportData) -> str:
         most_rows=MOST_ROWS,
         picture=frontier([*sides, ("candidate", "candidate", data.candidate)]),
         rounds=rounds_pictures(rounds_sides([*sides, ("candidate", "candidate", data.candidate)])),
+        timelines=timelines(data.candidate.extra.tasks),
         tables=tables,
         tiles=tiles(data.candidate, base, tables, view.cost),
         suite=[_suite_row(fixture) for fixture in fixtures],
