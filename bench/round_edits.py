@@ -95,11 +95,11 @@ _TELLING = re.compile(
 _FORGETS = 0.1
 
 
-def forgetful(messages: Sequence[Message], draw: object) -> str:
-    """Write down nine in ten of what people said; which, depends on the draw."""
+def forgetful(messages: Sequence[Message], draw: object, forgets: float = _FORGETS) -> str:
+    """Write down most of what people said; which, depends on the draw."""
     transcript = next(str(message["content"]) for message in messages if message["role"] == "user")
     rng = random.Random(f"{draw} {len(transcript)} {transcript[-200:]}")
-    kept = [line for line in dict.fromkeys(_TELLING.findall(transcript)) if rng.random() >= _FORGETS]
+    kept = [line for line in dict.fromkeys(_TELLING.findall(transcript)) if rng.random() >= forgets]
     decisions, others = ([line for line in kept if ("decided" in line) is wanted] for wanted in (True, False))
     text = "## Decisions Made\n" + "\n".join(f"- {line}" for line in decisions)
     return text + "\n## Session Intent\n" + "\n".join(f"- {line}" for line in others)
@@ -108,33 +108,24 @@ def forgetful(messages: Sequence[Message], draw: object) -> str:
 # Through the whole program: a tree for each edit, the sandbox, the gateway, a provider on loopback.
 
 
-async def _run(folder: Path, label: str, suite: str, *words: str) -> None:
-    command = (
-        sys.executable,
-        "-m",
-        "bot",
-        "run",
-        "--label",
-        label,
-        "--suite",
-        suite,
-        "--compare-to",
-        "none",
-        "--quiet",
-    )
+async def command(folder: Path, *words: str) -> str:
+    """Run the program in a folder and return what it printed."""
     done = await asyncio.create_subprocess_exec(
-        *command,
-        *words,
-        "--results",
-        str(folder.parent / "results"),
+        *(sys.executable, "-m", "bot", *words),
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "loopback"},
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    _, said = await done.communicate()
+    printed, said = await done.communicate()
     if done.returncode:
-        raise SystemExit(f"{label} ended with {done.returncode}: {said.decode()[-1000:]}")
+        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}: {said.decode()[-1000:]}")
+    return printed.decode()
+
+
+async def _run(folder: Path, label: str, suite: str, *words: str) -> None:
+    options = ("--label", label, "--suite", suite, "--compare-to", "none", "--quiet")
+    await command(folder, "run", *options, *words, "--results", str(folder.parent / "results"))
 
 
 def _tree(folder: Path, edit: str, *, model: bool) -> None:

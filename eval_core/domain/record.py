@@ -233,6 +233,19 @@ class RoundState(Record):
     `v` left verbatim."""
 
 
+class RecoveryRecord(Record):
+    """What a search of the removed messages brings back of the facts that a state has lost."""
+
+    live: int
+    lost: int
+    searched: int
+    """Found with an index."""
+    plain: int
+    """Found with a plain text search."""
+    tokens: int
+    """Read for one question, with the index."""
+
+
 class RoundsRecord(Record):
     """One run of a session that is compressed again and again."""
 
@@ -241,6 +254,8 @@ class RoundsRecord(Record):
     rounds: Annotated[list[RoundState], Field(min_length=2)]
     oracle: list[float]
     """What the reading finds of a perfect copy of everything that holds, round by round."""
+    recovery: RecoveryRecord | None = None
+    """After the last round."""
 
     @model_validator(mode="after")
     def _whole(self) -> RoundsRecord:

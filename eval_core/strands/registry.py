@@ -13,6 +13,7 @@ from eval_core.strands.findings import Finding
 from eval_core.strands.meaning import record_meaning
 from eval_core.strands.obeys import compare_obeys
 from eval_core.strands.outcome import outcome_strand
+from eval_core.strands.recovery import compare_recovery
 from eval_core.strands.rounds import compare_rounds, record_rounds
 from eval_core.strands.scores import scores_strand
 from eval_core.strands.sets_in import compare_sets_in, read_sets_in
@@ -78,6 +79,7 @@ STRANDS: tuple[Strand, ...] = (
         record=record_rounds,
         of_replies=True,
     ),
+    Strand("recovery", "Found again by search", Force.TOLD, compare_recovery, ("everything", "facts")),
     Strand("trigger", "When it compresses", Force.TOLD, compare_trigger),
     Strand("obeys", "Obeys", Force.WEIGHED, compare_obeys, ("everything", "facts")),
     Strand("tasks", "Tasks finished", Force.WEIGHED, compare_tasks, muted_by=("everything",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from eval_core.statistics.arms import Array
 from eval_core.statistics.survival import SurvivalTest, compare_survival
 from eval_core.strands.evidence import Evidence
 from eval_core.strands.findings import Finding, StrandState, weigh
+from eval_core.strands.recovery import read_recovery
 from eval_core.strands.strand import SeenRun
 from eval_core.strands.structure import structure_checks
 
@@ -94,7 +96,13 @@ def read_rounds(seen: SeenRun) -> RoundsRecord | None:
         )
         for line in ledger.lines
     ]
-    return RoundsRecord(session=seen.fixture.name, facts=facts, rounds=rounds, oracle=_oracle(ledger, cuts))
+    return RoundsRecord(
+        session=seen.fixture.name,
+        facts=facts,
+        rounds=rounds,
+        oracle=_oracle(ledger, cuts),
+        recovery=read_recovery(seen),
+    )
 
 
 def record_rounds(seen: SeenRun) -> Mapping[str, Any] | None:
@@ -276,8 +284,11 @@ def _count(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequenc
     """Compare deterministic runs by name; what weighs is for how many rounds a fact is kept."""
     moved = [item for name, runs in candidate.items() for item in _moved(name, base[name][0], runs[0])]
     total = sum(len(runs[0].facts) for runs in candidate.values())
+    smallest = (
+        f"smallest change that counts: {math.ceil(MATTERS * total)} of {total} facts, kept for more or fewer rounds"
+    )
     if len(moved) < MATTERS * total:
-        return _Told(state=StrandState.SAME)
+        return _Told(state=StrandState.SAME, details=(smallest,))
     live = sum(len(life) for runs in candidate.values() for life in runs[0].lives())
     gained = [item for item in moved if item.rounds > 0]
     lost = sorted((item for item in moved if item.rounds < 0), key=lambda item: (item.first, item.session))
@@ -291,10 +302,13 @@ def _count(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequenc
         says,
         -sum(item.rounds for item in lost) / live,
         sum(item.rounds for item in gained) / live,
-        tuple(
-            f"round {item.first}: {item.fact.value} ({item.fact.kind.replace('_', ' ')}, {item.session}, "
-            f"message {item.fact.message})"
-            for item in lost[:_NAMED]
+        (
+            *(
+                f"round {item.first}: {item.fact.value} ({item.fact.kind.replace('_', ' ')}, {item.session}, "
+                f"message {item.fact.message})"
+                for item in lost[:_NAMED]
+            ),
+            smallest,
         ),
     )
 

@@ -193,7 +193,9 @@ def rounds_pictures(sides: Sequence[Side]) -> RoundsPictures | None:
         halves = "; ".join(f"{name}: {_half(found)}" for name, _, found in values)
         plots.append(_plot(plural(kind), "compressions since it was last said", values, f"{halves}.", 1))
     sessions = len({run.record.session for _, _, runs in sides for run in runs})
-    what = f"{counted(sessions, 'long session')}, compressed again and again. {plots[0].sentence}"
+    oracle = fmean(fmean(run.record.oracle) for _, _, runs in sides for run in runs)
+    perfect = f"A perfect copy of everything that holds would be read as {percent(oracle)}."
+    what = f"{counted(sessions, 'long session')}, compressed again and again. {plots[0].sentence} {perfect}"
     return RoundsPictures(tuple(plots), _dropped(sides), what)
 
 
