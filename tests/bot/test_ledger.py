@@ -524,6 +524,6 @@ class PullRequestLife(RuleBasedStateMachine):
 
 
 PullRequestLife.TestCase.settings = settings(
-    max_examples=int(os.environ.get("LEDGER_EXAMPLES", "150")), stateful_step_count=40, deadline=None
+    max_examples=int(os.environ.get("LEDGER_EXAMPLES", "50")), stateful_step_count=40, deadline=None
 )
 TestPullRequestLife = PullRequestLife.TestCase
