@@ -21,6 +21,7 @@ from eval_core.cli.completion import complete_fixtures, complete_labels, complet
 if TYPE_CHECKING:
     from eval_core.base.config import Config
     from eval_core.comparing.compare import ReportData
+    from eval_core.domain.measurement import Measurement
     from eval_core.domain.shard import Shard
     from eval_core.measuring.cost import CostEstimate
     from eval_core.measuring.options import RunOptions
@@ -374,6 +375,15 @@ def _at_last_look(options: RunOptions) -> RunOptions:
     return replace(options, runs=max(runs, RUNS_AT_LOOK[-1]), compress_runs=max(compressions, RUNS_AT_LOOK[-1]))
 
 
+def _not_interrupted(found: Measurement) -> Measurement:
+    """End a watch whose measurement was ended by a signal: what is left of it tells nothing of the edit."""
+    from eval_core.measuring.interrupt import INTERRUPTED
+
+    if (found.stopped or "").startswith(INTERRUPTED):
+        raise KeyboardInterrupt
+    return found
+
+
 def _is_open(data: ReportData) -> bool:
     """Tell whether a further planned look could decide."""
     from eval_core.statistics.looks import next_look
@@ -483,7 +493,7 @@ def run(
         from eval_core.cli.watch import quick, watch
 
         watching = quick(options)
-        watch(watching, lambda: execute(make_plan(watching, root), None, quiet=True).candidate)
+        watch(watching, lambda: _not_interrupted(execute(make_plan(watching, root), None, quiet=True).candidate))
     with _with_git_base(options) as options:
         plan = make_plan(options, root)
         _tell_base(plan, quiet=quiet)

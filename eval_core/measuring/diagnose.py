@@ -13,6 +13,7 @@ from typing import Any, Literal
 from eval_core.base.config import CONFIG_FILE
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, render
+from eval_core.base.numbers import counted
 from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.compression import Compression, Outcome, both_ends
@@ -103,7 +104,7 @@ def _suite(options: RunOptions, cases: list[Case]) -> Iterator[Diagnosis]:
             yield Diagnosis("broken", str(exc))
     questions = sum(len(case.bank.probes) for case in cases)
     if cases:
-        yield Diagnosis("ok", f"suite: {len(cases)} fixtures in {fixtures} with {questions} probes")
+        yield Diagnosis("ok", f"suite: {counted(len(cases), 'fixture')} in {fixtures}, {counted(questions, 'probe')}")
     if drafts := sum(probe.draft for case in cases for probe in case.bank.probes):
         yield Diagnosis("warn", f"{probes}: {drafts} probes are drafts", 'keep the good ones and remove their "draft"')
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 GRACE = 8.0
 """Seconds for calls under way: a cancelled job of GitHub Actions is killed ten seconds after its first signal."""
+INTERRUPTED = "interrupted by"
+"""How the reason begins for which a measurement was ended by a signal."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -49,7 +51,7 @@ class _Handlers:
 
     def _signalled(self, number: signal.Signals) -> None:
         if self._state.why is None:
-            self._state.why = f"interrupted by {number.name}"
+            self._state.why = f"{INTERRUPTED} {number.name}"
             self._stop(self._state.why)
             self._timer = self._loop.call_later(GRACE, self._cut)
         else:

@@ -39,7 +39,7 @@ def test_what_the_compressor_made_of_a_session_is_shown(agent: Path, cli: small.
     assert f"target: agent.shorten:Shortener in {agent}, with {agent}/.venv/bin/python" in lines(ran, "ok")
     assert any(line.startswith("compressed small-") and " became 2 messages" in line for line in lines(ran, "ok"))
     assert "what came back: [user] base with the dependency" in ran.out
-    assert "suite: 3 fixtures in fixtures with 12 probes" in lines(ran, "ok")
+    assert "suite: 3 fixtures in fixtures, 12 probes" in lines(ran, "ok")
 
 
 def test_a_target_file_from_elsewhere_is_tried_without_sessions_of_one_s_own(

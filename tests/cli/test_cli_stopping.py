@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import adopted
 import pytest
 import small
 
 from eval_core.cli.progress import Progress
+from eval_core.cli.run import _not_interrupted
 from eval_core.domain.compression import Outcome
 from eval_core.domain.record import RunRecord
 from eval_core.measuring.wiring import Traffic
@@ -65,6 +67,15 @@ def test_a_base_tree_that_is_not_there_is_a_mistake(project: Path, cli: small.Cl
 
 def _record(outcome: Outcome = Outcome.OK) -> RunRecord:
     return RunRecord(fixture="f", run=0, graded=True, outcome=outcome)
+
+
+def test_a_watch_ends_where_a_signal_ended_what_it_measured() -> None:
+    found = adopted.measured("anchored")
+    assert _not_interrupted(found) is found
+    out_of_money = found.model_copy(update={"stopped": "the budget is used up"})
+    assert _not_interrupted(out_of_money) is out_of_money
+    with pytest.raises(KeyboardInterrupt):
+        _not_interrupted(found.model_copy(update={"stopped": "interrupted by SIGTERM"}))
 
 
 def test_progress_tells_calls_tokens_money_and_the_rest() -> None:

@@ -255,7 +255,7 @@ def test_truncation_keeps_pairs_whole(jsonl: Write) -> None:
         (openai_rows()[:3], '{"broken\n{"role": "user", "content": "x"}\n', "line 4: broken JSON"),
         ([{**openai_rows()[3], "tool_call_id": None}], "", "line 1: a tool message needs the tool_call_id"),
         ([], "", "no user turn in 0 messages"),
-        ([], "not json at all", "line 1: broken JSON"),
+        ([], "not json at all", "line 1: broken JSON.* OpenAI, Hermes, Claude Code or Codex"),
         ([claude("user", 7, uuid="1")], "", "line 1: message.content is int"),
     ],
 )

@@ -62,7 +62,7 @@ class Rows:
             if not line.strip():
                 continue
             if broken is not None:
-                raise UserError(f"{self.path}: line {broken[0]}: broken JSON: {broken[1]}")
+                raise self._broken(*broken)
             try:
                 value = json.loads(line.lstrip("\ufeff"))
             except (ValueError, RecursionError) as exc:
@@ -72,8 +72,16 @@ class Rows:
             yield LogRow(value, f"line {number}")
         if broken is not None:
             if number == 1 or broken[0] == 1:
-                raise UserError(f"{self.path}: line {broken[0]}: broken JSON: {broken[1]}")
+                raise self._broken(*broken)
             self.notes.append(f"the last line ({broken[0]}) was cut off in the log and is dropped")
+
+    def _broken(self, line: int, why: str) -> UserError:
+        known = (
+            "; a session log of OpenAI, Hermes, Claude Code or Codex has a JSON object on each line"
+            if line == 1
+            else ""
+        )
+        return UserError(f"{self.path}: line {line}: broken JSON: {why}{known}")
 
     def _document(self, stream: IO[str]) -> Iterator[LogRow]:
         reader = _DocumentReader(self.path, stream)
