@@ -55,3 +55,12 @@ def test_no_page_names_a_folder_of_one_machine() -> None:
     for page in PAGES:
         text = (small.REPOSITORY / page).read_text(encoding="utf-8")
         assert not re.search(r"(?<![\w.~])/(?:root|work|tmp)/", text), page
+
+
+def test_every_price_of_readme_and_worth_it_is_one_of_the_measured_ones() -> None:
+    measured = set(re.findall(r"\$(\d+\.\d\d)", (small.REPOSITORY / "docs/models.md").read_text(encoding="utf-8")))
+    readme = re.findall(r"about \$(\d+\.\d\d)", (small.REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    page = re.findall(r"\| (\d+\.\d\d) \|", (small.REPOSITORY / "docs/worth-it.md").read_text(encoding="utf-8"))
+    assert len(readme) == 1
+    assert len(page) >= 5
+    assert {*readme, *page} - measured == set()
