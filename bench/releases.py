@@ -1,6 +1,6 @@
 """Compare published releases of agents and write what came out beside what was said of them: docs/releases.md.
 
-    python -m bench.releases FOLDER [--only langchain,pi] [--write]
+    python -m bench.releases FOLDER [--only langchain,pi] [--kept] [--write]
 
 Each pair is measured offline with `compression-eval releases`, on one of the shipped sessions, three compressions each.
 The results are kept in FOLDER, so that a stopped run goes on and a changed rule is applied to what was measured; the
@@ -188,7 +188,8 @@ def failures(found: Sequence[Found]) -> list[str]:
     for name, item in newest.items():
         runs = [run for runs in item.sides[-1].fixtures.values() for run in runs]
         tried: dict[str, str] = next((run.strands["failure"] for run in runs if "failure" in run.strands), {})
-        done = [FailureReaction(tried[one]).words if one in tried else "asks no model" for one in ModelFailure]
+        untried = "offers no tool" if tried else "asks no model"
+        done = [FailureReaction(tried[one]).words if one in tried else untried for one in ModelFailure]
         lines.append(f"| {name} {item.pair.new} | " + " | ".join(done) + " |")
     return lines
 
@@ -207,12 +208,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", help="comma-separated targets")
+    parser.add_argument("--kept", action="store_true", help="only what FOLDER has; measure nothing")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/releases.md")
     options = parser.parse_args()
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     names = options.only.split(",") if options.only else [pair.target for pair in PAIRS]
     wanted = [pair for pair in PAIRS if pair.target in names]
+    wanted = [pair for pair in wanted if not options.kept or (folder / f"{pair.name}.json").exists()]
     lines = [
         "| agent | releases | known as | what was said of the later one | compaction code | our verdict | | seconds |",
         "|---" * 8 + "|",
@@ -223,7 +226,7 @@ def main() -> None:
         found.append(measured(pair, folder))
         lines.append(found[-1].line)
         print(lines[-1], flush=True)
-        if following is None or following.target != pair.target:
+        if not options.kept and (following is None or following.target != pair.target):
             prune()
     trials = failures(found)
     print("\n".join(trials))

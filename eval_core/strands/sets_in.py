@@ -11,6 +11,8 @@ from eval_core.strands.strand import SeenRun
 
 _MORE = 0.05
 """A smaller share is no change: the number is known to a hundredth of it."""
+_LARGE = 20_000
+"""From here on thousands are told."""
 
 
 def read_sets_in(seen: SeenRun) -> Mapping[str, Any] | None:
@@ -22,7 +24,8 @@ def read_sets_in(seen: SeenRun) -> Mapping[str, Any] | None:
 def _words(record: Mapping[str, Any]) -> str:
     if record["at"] is None:
         return f"never, up to {record['asked_up_to']:,} tokens"
-    return f"at about {record['at']:,} tokens"
+    at = record["at"]
+    return f"at about {round(at, -3) if at >= _LARGE else at:,} tokens"
 
 
 def compare_sets_in(evidence: Evidence) -> Finding | None:
