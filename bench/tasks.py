@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import fmean
 
 from eval_core.base.config import TaskConfig
 from eval_core.base.messages import Message, render
@@ -63,18 +62,6 @@ def _states(task: Task, measured: dict[str, Measurement]) -> dict[str, list[Mess
         "opaque": state("opaque"),
         "nothing": task.fixture.messages[:1],
     }
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    return [sum(other < value for other in values) + (values.count(value) - 1) / 2 for value in values]
-
-
-def agreement(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the rank correlation of two lists."""
-    a, b = _ranks(list(one)), _ranks(list(other))
-    ma, mb = fmean(a), fmean(b)
-    top = sum((x - ma) * (y - mb) for x, y in zip(a, b, strict=True))
-    return float(top / (sum((x - ma) ** 2 for x in a) * sum((y - mb) ** 2 for y in b)) ** 0.5)
 
 
 async def _play(tasks: Sequence[Task], measured: dict[str, Measurement]) -> dict[str, list[RolloutRecord]]:

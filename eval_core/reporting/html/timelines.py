@@ -32,7 +32,7 @@ def _words(action: ActionRecord) -> str:
 def _end(rollout: RolloutRecord) -> str:
     broken = rollout.failed("rule", "repeat", "redone")
     job = "finished" if rollout.finished else f"not finished ({', '.join(rollout.failed('done'))})"
-    return visible(f"{rollout.ended}: {job}" + (f"; {', '.join(broken)}" if broken else ""))
+    return visible(f"{rollout.ended}: {job}" + (f"; against: {', '.join(broken)}" if broken else ""))
 
 
 def _pair(base: Sequence[RolloutRecord], candidate: Sequence[RolloutRecord]) -> tuple[RolloutRecord, RolloutRecord]:
