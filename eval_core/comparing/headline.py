@@ -164,7 +164,9 @@ def inconclusive(rows: Sequence[Row], unreachable: str | None, hints: Sequence[s
     widest = max(open_rows, key=lambda row: (row.ci90_high or 9.0) - (row.ci90_low or -9.0), default=first)
     if first.verdict is not RowVerdict.INCONCLUSIVE and widest is not first:
         parts.append(f"open: {_row(widest)}")
-    parts.append(unreachable or "too wide to tell a change from luck")
+    shifted = first.explained is not None and ((first.ci_low or 0) > 0 or (first.ci_high or 0) < 0)
+    why = "it follows from the facts kept, which may be luck" if shifted else "too wide to tell a change from luck"
+    parts.append(unreachable or why)
     return f"{Kind.INCONCLUSIVE.words}: {'; '.join(parts)}."
 
 

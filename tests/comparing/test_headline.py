@@ -41,6 +41,13 @@ def test_a_dimension_is_called_as_people_call_it() -> None:
     assert "open: artifact trail 0.00" in said
 
 
+def test_an_interval_without_zero_is_not_called_too_wide() -> None:
+    """The test of the scores is about what the facts do not explain, the interval about all of the change."""
+    moved = {"delta": -0.4, "ci_low": -0.8, "ci_high": -0.02, "explained": -0.3, "verdict": RowVerdict.INCONCLUSIVE}
+    said = headline.inconclusive([row("overall", "scores", 0.2).model_copy(update=moved)], None)
+    assert said == "Inconclusive: overall −0.40 [−0.80, −0.02]; it follows from the facts kept, which may be luck."
+
+
 def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> None:
     def step(*removed: Item) -> str:
         form = Finding(name="form", state=StrandState.WORSE, loss=0.1, removed=removed)
