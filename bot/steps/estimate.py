@@ -29,6 +29,7 @@ _OFFLINE: dict[SuiteName, tuple[str, int]] = {
     "rounds": ("two to four minutes", 5),
     "long": ("about ten minutes", 15),
     "full": ("about half an hour", 40),
+    "adversarial": ("a minute", 3),
 }
 """How long it takes without models, and when it should be over."""
 

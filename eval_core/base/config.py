@@ -14,7 +14,7 @@ from eval_core.base.removed import removed_keys
 from eval_core.base.strict_yaml import parse_yaml, read_yaml
 
 CONFIG_FILE = ".compression-eval.yml"
-SuiteName = Literal["quick", "rounds", "long", "full"]
+SuiteName = Literal["quick", "rounds", "long", "full", "adversarial"]
 """The fixtures alone, or with generated sessions that are compressed again and again."""
 MOST_SHARDS = 100
 """Into which one run may be split."""
@@ -233,7 +233,8 @@ class Config(ConfigSection):
         SuiteName,
         Field(
             description="quick: the fixtures; rounds: also 4 generated sessions of 90k tokens, each compressed 8 "
-            "times; long: also 4 of 300k; full: all of these and one of a million."
+            "times; long: also 4 of 300k; full: all of these and one of a million. adversarial: instead of "
+            "the fixtures two shipped sessions in which a tool's output gives orders to the summariser."
         ),
     ] = "quick"
     runs: Annotated[int, Field(ge=1, le=50, description="Graded runs of each fixture.")] = 3

@@ -41,7 +41,7 @@ def print_estimate(plan: Plan, label: str | None = None) -> None:
     from eval_core.models.budget import Budget
 
     found = estimate_cost(plan, label)
-    if plan.options.settings.suite != "quick":
+    if plan.rounds.runs:
         click.echo(plan.rounds.price(plan.models))
     if plan.tasks and plan.models is not None:
         click.echo(_task_price(plan))
@@ -137,8 +137,9 @@ def run_options(command: Any) -> Any:
             click.option("--focus-topic", help="Passed on to the compressor."),
             click.option(
                 "--suite",
-                type=click.Choice(["quick", "rounds", "long", "full"]),
-                help="Beside the fixtures, play generated sessions of this size in rounds.  [default: as configured]",
+                type=click.Choice(["quick", "rounds", "long", "full", "adversarial"]),
+                help="Beside the fixtures, play generated sessions of this size in rounds; adversarial: two sessions "
+                "with an injection instead.  [default: as configured]",
             ),
             click.option(
                 "--sandbox",
@@ -283,7 +284,7 @@ def _warn(plan: Plan, *, quiet: bool) -> None:
         click.echo(f"Warning: {NONE_WARNING}", err=True)
     for fixture, count in draft_counts(plan.cases).items():
         click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
-    if not quiet and options.settings.suite != "quick":
+    if not quiet and plan.rounds.runs:
         click.echo(plan.rounds.price(plan.models), err=True)
     if not quiet and plan.tasks:
         click.echo(_task_price(plan), err=True)

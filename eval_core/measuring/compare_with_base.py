@@ -22,6 +22,7 @@ from eval_core.storage.baselines import Reference, find_reference, load_side
 from eval_core.storage.history import read_history
 from eval_core.storage.results import BASE_FOLDER
 from eval_core.strands.findings import Kind, Verdict
+from eval_core.suite.adversarial import adversarial_cases
 
 
 def own_base(measurement: Measurement, folder: Path | None) -> tuple[Path, Measurement] | None:
@@ -35,6 +36,8 @@ def load_cases(
     settings: Config, root: Path, names: tuple[str, ...] | None = None, *, every_private: bool = False
 ) -> list[Case]:
     """Read the suite, with the private probes where they are configured and as far as their key is at hand."""
+    if settings.suite == "adversarial":
+        return adversarial_cases()
     cases = load_suite(root / settings.fixtures, root / settings.probes, names)
     private = settings.private_probes
     if private is None:

@@ -39,9 +39,11 @@ SIZES: dict[SuiteName, tuple[SessionPlan, ...]] = {
     "rounds": _ROUNDS,
     "long": _LONG,
     "full": (*_ROUNDS, *_LONG),
+    "adversarial": (),
 }
 _WHEN_DUE: dict[SuiteName, SessionPlan | None] = {
     "quick": None,
+    "adversarial": None,
     "rounds": _ROUNDS[0],
     "long": _LONG[0],
     "full": _sessions("million", 1, 1_000_000, 200_000)[0],
