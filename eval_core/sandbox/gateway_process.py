@@ -282,8 +282,10 @@ async def _serve(listener: socket.socket, control: socket.socket) -> None:
     for kind, value in (("CORE", 0), ("FSIZE", 0), ("NOFILE", descriptors), ("AS", MEMORY)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (value, value))
     server = _Server(hello["token"], hello["model"], limits, writer)
+    # Python 3.13 looks at the socket's path, to remove it in the end. Nobody may not.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     async with await asyncio.start_unix_server(
-        server.connection, sock=listener, limit=limits.header_bytes, backlog=BACKLOG
+        server.connection, sock=listener, limit=limits.header_bytes, backlog=BACKLOG, **keep
     ):
         with contextlib.suppress(BadGatewayFrame):
             while (frame := await read_gateway_frame(reader, _REPLY_BYTES)) is not None:
