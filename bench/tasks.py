@@ -22,7 +22,7 @@ from eval_core.reporting.metrics import tokens_per_task
 from eval_core.sandbox.isolation import detect
 from eval_core.tasks.check import known_in, scripted
 from eval_core.tasks.task import Task, find_tasks
-from eval_core.tasks.workspace import Built, build
+from eval_core.tasks.task_workspace import Built, build
 from tests import small
 
 ROOT = Path(__file__).parents[1]

@@ -69,7 +69,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Case:
+class Sides:
     """What stays the same whichever verdict it comes to."""
 
     base: Arm
@@ -130,7 +130,7 @@ class Case:
 
 
 def _test(
-    case: Case, muted: set[str], *, deterministic: bool, judged: bool
+    case: Sides, muted: set[str], *, deterministic: bool, judged: bool
 ) -> tuple[list[TestedFamily], list[SpreadFinding]]:
     """Run the tests that are not muted, each with its part of alpha for this look, and look at the spread.
 
@@ -162,7 +162,7 @@ def _test(
     return found, spread
 
 
-def _clear(case: Case) -> ClearTest | None:
+def _clear(case: Sides) -> ClearTest | None:
     """Look for single facts that were lost."""
     options = case.options
     blocks = kept_blocks(case.base, case.candidate)
@@ -171,7 +171,7 @@ def _clear(case: Case) -> ClearTest | None:
     )
 
 
-def _with_size(case: Case, recorded: Recorded) -> Recorded:
+def _with_size(case: Sides, recorded: Recorded) -> Recorded:
     """Return the records with the size tested, unless it was counted: so little luck cannot make another size."""
     options, blocks = case.options, size_blocks(case.base, case.candidate)
     if recorded.exact and all(map(_narrow, blocks)):
@@ -267,7 +267,7 @@ class Tested:
         return [name for name, _ in Counter(where).most_common()]
 
 
-def gather(case: Case, recorded: Recorded | None, muted: set[str]) -> Tested:
+def gather(case: Sides, recorded: Recorded | None, muted: set[str]) -> Tested:
     """Run every test that is not muted, and lay out what the strands are compared from."""
     exact, judged = recorded is not None and recorded.exact, recorded is None or recorded.judged
     families, spread = _test(case, muted, deterministic=exact, judged=judged)

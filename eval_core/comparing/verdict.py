@@ -11,7 +11,7 @@ from eval_core.comparing import headline
 from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.gaps import coverage_of, gaps, incomparable_of, muted
 from eval_core.comparing.rule import decide_kind
-from eval_core.comparing.tested import Case, Options, Tested, gather
+from eval_core.comparing.tested import Options, Sides, Tested, gather
 from eval_core.comparing.unjudged import JUDGED_BY, unjudged_kind, why_unjudged
 from eval_core.domain.extra import Look
 from eval_core.statistics import medians as median_rule
@@ -49,6 +49,8 @@ from eval_core.strands.strand import Force
 FailOn = Literal["never", "regressed", "inconclusive"]
 DECIDED = (Kind.BROKEN, Kind.REGRESSED, Kind.IMPROVED, Kind.MIXED)
 """What no grade can change."""
+WORTH_MORE_RUNS = 0.05
+"""Up to this p of the fact that changed most, further compressions are worth their price; they claim nothing."""
 HINT = 0.01
 """A single probe or kind of fact with so small a chance keeps a verdict from being calm."""
 _CALM = (RowVerdict.NO_DETECTABLE_CHANGE, RowVerdict.ADVISORY)
@@ -93,7 +95,7 @@ def _stability(item: SpreadFinding) -> str:
     return f"{word} stable: run-to-run SD of {row_name(item.name)} {sds}; that is neither better nor worse."
 
 
-def _notes(case: Case, tested: Tested) -> None:
+def _notes(case: Sides, tested: Tested) -> None:
     case.remarks.extend(map(_stability, tested.spread))
     case.notes.extend(case.remarks)
     for item in tested.deciding:
@@ -144,7 +146,7 @@ def _compare(tested: Tested, reasons: Sequence[Reason]) -> tuple[dict[str, Findi
     return _unjudged(findings), evidence.rows if not recorded.other_replies else _advisory(evidence.rows)
 
 
-def _kind(case: Case, tested: Tested, findings: dict[str, Finding], rows: Sequence[Row], hints: Sequence[str]) -> Kind:
+def _kind(case: Sides, tested: Tested, findings: dict[str, Finding], rows: Sequence[Row], hints: Sequence[str]) -> Kind:
     """Apply the rule to the findings."""
     recorded = tested.evidence.recorded
     calm = bool(rows) and all(row.verdict in _CALM for row in rows)
@@ -217,7 +219,7 @@ def decide(
     played = recorded is not None and bool(recorded.sides) and recorded.sides[-1].extra.tasks is not None
     tasks = TASKS_SPEND if played else 0.0
     options = replace(options, alpha_scores=options.alpha_scores - rounds - obeys - tasks)
-    case = Case(base, candidate, options, tuple(earlier), shift, rounds + tasks, obeys)
+    case = Sides(base, candidate, options, tuple(earlier), shift, rounds + tasks, obeys)
     if alone:
         how = " or ".join(sorted({kind.words for item in alone for kind in item.kinds}))
         case.remarks.append(f"Not compared: {listed(names)}. In the base, the compressor {how} in every run.")
@@ -280,7 +282,7 @@ def _without(arm: Arm, fixtures: Sequence[str]) -> Arm:
     return replace(arm, fixtures={name: item for name, item in arm.fixtures.items() if name not in fixtures})
 
 
-def _nothing_compared(case: Case, reasons: Sequence[Reason], coverage: Sequence[Coverage]) -> Verdict:
+def _nothing_compared(case: Sides, reasons: Sequence[Reason], coverage: Sequence[Coverage]) -> Verdict:
     """Return the verdict on two sides that differ in what was measured."""
     silent = tuple(
         Finding(name=strand.name, state=StrandState.NOT_COMPARABLE)
@@ -299,7 +301,7 @@ def _nothing_compared(case: Case, reasons: Sequence[Reason], coverage: Sequence[
 
 
 def _broken(
-    case: Case, recorded: Recorded, broken: Sequence[str], reasons: Sequence[Reason], coverage: Sequence[Coverage]
+    case: Sides, recorded: Recorded, broken: Sequence[str], reasons: Sequence[Reason], coverage: Sequence[Coverage]
 ) -> Verdict:
     """Return the verdict on a compressor that does not compress: nothing else about it matters yet."""
     strand = outcome_strand(recorded.outcome).model_copy(update={"state": StrandState.WORSE, "loss": 1.0})
@@ -321,7 +323,7 @@ def facts_open(verdict: Verdict) -> bool:
     rows = [row for row in verdict.rows if row.family == "facts" and row.verdict is RowVerdict.INCONCLUSIVE]
     return (
         any(row.p is not None and row.p <= OPEN for row in rows)
-        or any(item.family == "facts" and item.p_local <= HINT for item in verdict.tests)
+        or any(item.family == "facts" and item.p_local <= WORTH_MORE_RUNS for item in verdict.tests)
         or (lost is not None and lost.alpha < lost.p <= OPEN)
     )
 

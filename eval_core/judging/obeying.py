@@ -14,7 +14,7 @@ from typing import Any
 from eval_core.base.files import digest
 from eval_core.base.messages import Message
 from eval_core.base.strict_json import BadJson
-from eval_core.domain.call import Acceptance, Draw, Failed, ModelCall, OpaqueState
+from eval_core.domain.call import Completion, Draw, Failed, ModelCall, OpaqueState
 from eval_core.domain.grade import Answer, Unscored
 from eval_core.domain.obey_probe import ChoiceProbe, ObeyProbe
 from eval_core.judging.answering import state_messages
@@ -36,6 +36,7 @@ _SCHEMA: dict[str, Any] = {
 }
 _ROOM = {"choice": 100, "action": 400}
 _QUOTED = 200
+_UNREAD = {"choice": "it names no letter of the list, or several", "action": "it holds no call of a tool"}
 
 
 def chosen(text: str, count: int) -> str | None:
@@ -116,17 +117,15 @@ class ModelObeyer:
         )
         if isinstance(state, OpaqueState):
             call = replace(call, front=state, shared=0)
-        front = call.messages[:-1]
-
-        def problem(text: str) -> str | None:
-            return None if self._read(probe, text, draw) is not None else "it holds no letter of the list and no call"
-
-        acceptance = Acceptance(problem, lambda said: (*front, _question(probe, tools, _turn(draw), said)))
         schema = isinstance(probe, ChoiceProbe) and self._schema and not opaque
-        outcome = await self._client.complete(replace(call, response_schema=_SCHEMA) if schema else call, acceptance)
+        outcome = await self._client.complete(replace(call, response_schema=_SCHEMA) if schema else call)
         if schema and isinstance(outcome, Failed) and outcome.kind == "bad_request":
             self._schema = False
-            outcome = await self._client.complete(call, acceptance)
+            outcome = await self._client.complete(call)
+        if isinstance(outcome, Completion) and self._read(probe, outcome.text, draw) is None:
+            # Not the client's retry: a model that writes no calls is no reason to end a run whose answers are fine.
+            again = _question(probe, tools, _turn(draw), _UNREAD[probe.type])
+            outcome = await self._client.complete(replace(call, messages=(*call.messages[:-1], again)))
         if isinstance(outcome, Failed):
             return None, Unscored(
                 code=outcome.kind, missing="answer", reason=f"no answer ({outcome.kind}): {outcome.message}"

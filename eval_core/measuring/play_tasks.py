@@ -27,7 +27,7 @@ from eval_core.statistics.two_stage import FRESH_RUNS, SCREEN_RUNS, looked_at_ag
 from eval_core.tasks.agents import ModelAgent, Speaks, TextAgent, speaks
 from eval_core.tasks.loop import RolloutLog, RolloutPlan, roll
 from eval_core.tasks.task import Task, find_tasks
-from eval_core.tasks.workspace import Built, build, missing
+from eval_core.tasks.task_workspace import Built, build, missing
 
 ROLLOUTS = "rollouts.jsonl"
 _CONTROLS: tuple[RolloutArm, RolloutArm] = ("full", "nothing")

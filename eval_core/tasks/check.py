@@ -16,7 +16,7 @@ from eval_core.sandbox.isolation import SandboxChoice
 from eval_core.tasks.agents import ScriptedAgent
 from eval_core.tasks.loop import RolloutPlan, roll
 from eval_core.tasks.task import Loss, Task
-from eval_core.tasks.workspace import Built, build, missing, run_checks
+from eval_core.tasks.task_workspace import Built, build, missing, run_checks
 
 _TIMES = 3
 ALL, NOTHING = "knows everything", "knows nothing"
@@ -24,7 +24,7 @@ _KIND: dict[Loss, tuple[str, ...]] = {"rule": ("rule",), "repeat": ("repeat", "r
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckedRow:
     """What one agent came to."""
 
     who: str
@@ -37,7 +37,7 @@ class Checked:
     """What was found out about a task."""
 
     name: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CheckedRow] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -106,11 +106,11 @@ def _why(record: RolloutRecord, name: str) -> str:
     return next((check.says for check in record.checks if check.name == name), "")[-300:]
 
 
-def _row(who: str, record: RolloutRecord) -> Row:
-    return Row(who, record, record.priced(TaskConfig()))
+def _row(who: str, record: RolloutRecord) -> CheckedRow:
+    return CheckedRow(who, record, record.priced(TaskConfig()))
 
 
-def _unneeded(fact: str, lost: Loss, row: Row, whole: Row) -> list[str]:
+def _unneeded(fact: str, lost: Loss, row: CheckedRow, whole: CheckedRow) -> list[str]:
     """Say so where a fact makes no difference, or another one than the task says."""
     kinds = _KIND[lost]
     if kinds and not row.rollout.failed(*kinds):

@@ -17,7 +17,7 @@ from eval_core.domain.call import Failed, ReplyCall, Usage
 from eval_core.domain.rollout import ActionRecord, CheckRecord, RolloutArm, RolloutRecord
 from eval_core.judging.prompts import as_turns
 from eval_core.tasks.agents import Agent, Turn
-from eval_core.tasks.workspace import Built, Tree, Workspace, WorkspaceLost, run_checks
+from eval_core.tasks.task_workspace import Built, Tree, Workspace, WorkspaceLost, run_checks
 
 _SAME_RESULT = 3
 """The same call with the same result so often is a loop."""

@@ -56,7 +56,7 @@ class TaskFact(_Strict):
     ]
 
 
-class Check(_Strict):
+class TaskCheck(_Strict):
     """One thing that is looked at when the agent is done."""
 
     name: Annotated[str, Field(min_length=3, max_length=80)]
@@ -70,7 +70,7 @@ class Check(_Strict):
     tried: Annotated[str | None, Field(min_length=4, description="A text that no call may hold.")] = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Check:
+    def _one_way(self) -> TaskCheck:
         given = [name for name in _METHODS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"give one of {', '.join(_METHODS)}, not {' and '.join(given) or 'none of them'}")
@@ -94,7 +94,7 @@ class TaskFile(_Strict):
     needs: Annotated[list[str], Field(description="Programs, looked for before anything is paid.")] = []
     limits: Limits = Limits()
     facts: Annotated[list[TaskFact], Field(min_length=_FEWEST_FACTS)]
-    checks: Annotated[list[Check], Field(min_length=1)]
+    checks: Annotated[list[TaskCheck], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _whole(self) -> TaskFile:
@@ -127,7 +127,7 @@ class ToolCall(_Strict):
         return dict(self.model_extra or {})
 
 
-class Step(_Strict):
+class SolutionStep(_Strict):
     """What a good continuation does next; with a guard, what it does where it knows a fact, and where it does not."""
 
     call: ToolCall | None = None
@@ -136,7 +136,7 @@ class Step(_Strict):
     otherwise: Annotated[list[ToolCall], Field(alias="else")] = []
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> Step:
+    def _one_of_two(self) -> SolutionStep:
         if (self.call is None) == (self.knows is None) or (self.call is not None and (self.then or self.otherwise)):
             raise ValueError("a step is either a call, or knows: with then: and else:")
         return self
@@ -151,7 +151,7 @@ class Step(_Strict):
 class Solution(_Strict):
     """`solution.yml`: how somebody who remembers the session goes on."""
 
-    steps: Annotated[list[Step], Field(min_length=1)]
+    steps: Annotated[list[SolutionStep], Field(min_length=1)]
     says: Annotated[str, Field(description="The agent's last words.")] = "Done."
 
 

@@ -292,7 +292,7 @@ def test_a_sentence_shows_the_interval_of_what_decided_and_none_that_contains_ze
         return Culprit.model_validate({**body, "p": 0.02})
 
     evidence, _ = tested._test(
-        tested.Case(noisy(1, 10), noisy(2, 3, mean=3.0), Options(arrangements=200)),
+        tested.Sides(noisy(1, 10), noisy(2, 3, mean=3.0), Options(arrangements=200)),
         set(),
         deterministic=False,
         judged=True,

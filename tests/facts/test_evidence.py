@@ -611,7 +611,7 @@ def test_what_no_longer_reaches_the_model_breaks_the_tie_of_gain_and_loss(
         "facts": _strand("facts", *facts),
         "shown": _strand("shown", shown, hidden, 0.0),
     }
-    assert decide_kind(strands, None, certain=False, settled=True) is kind
+    assert decide_kind(strands, None, certain=False, decided=True) is kind
 
 
 @pytest.mark.parametrize(
@@ -632,7 +632,7 @@ def test_a_repaired_check_hides_nothing(
         "facts": _strand("facts", *facts),
         "window": _strand("window", window, 0.1, 0.0),
     }
-    assert decide_kind(strands, None, certain=False, settled=True) is kind
+    assert decide_kind(strands, None, certain=False, decided=True) is kind
 
 
 def _rewritten(base: Measurement, edit: Callable[[str], str], *, runs: int, model: bool = True) -> Measurement:

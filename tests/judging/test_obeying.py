@@ -18,6 +18,7 @@ from eval_core.base.messages import Message, content_text
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.call import Draw
 from eval_core.domain.case import Case, load_suite
+from eval_core.domain.grade import Answer
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.obey_probe import ActionProbe, ChoiceProbe, session_tools
 from eval_core.domain.probe import ProbeBank, dump_bank
@@ -179,6 +180,24 @@ def test_a_model_that_follows_no_schema_is_asked_in_words(tmp_path: Path) -> Non
                 )
                 assert right is True
             assert len(server.asked) == 3
+
+    asyncio.run(scene())
+
+
+def test_a_model_that_names_no_letter_is_asked_twice_and_ends_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with (
+            LoopbackProvider(reply=lambda messages: "I would rather not say.") as server,
+            ModelClient(models_at(server.base_url)) as client,
+        ):
+            of = case(BILLING)
+            obeyer, tools = ModelObeyer(client, MODEL), session_tools(of.fixture.messages)
+            for run in range(8):
+                right, reply = await obeyer.obey(of.fixture.messages, of.bank.obeys[0], tools, draw=Draw(run))
+                assert right is None
+                assert isinstance(reply, Answer)
+            assert client.stopped is None
+            assert len(server.asked) == 16
 
     asyncio.run(scene())
 

@@ -16,14 +16,9 @@ import small
 
 from tests.model_provider import Asked
 
-from .world import ONE_RUN, Provider, results_of
+from .world import ONE_RUN, Provider, done, results_of
 
 KILLS = 5
-
-
-def done(journal: Path) -> int:
-    lines = journal.read_bytes().splitlines() if journal.exists() else []
-    return sum(line.startswith(b'{"at":"done"') for line in lines)
 
 
 def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Provider) -> None:

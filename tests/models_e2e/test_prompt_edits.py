@@ -76,8 +76,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One shipped session, and the base's compressor in `base`."""
     if not detect("auto").confined:
         pytest.skip("no sandbox on this machine")
-    for folder, end in (("fixtures", "json"), ("probes", "probes.json")):
-        (tmp_path / folder).mkdir()
+    for folder, end in (("fixtures", "json"), ("probes", "probes.json"), ("probes", "ledger.json")):
+        (tmp_path / folder).mkdir(exist_ok=True)
         shutil.copy(small.REPOSITORY / folder / f"{SESSION}.{end}", tmp_path / folder)
     tree(tmp_path / "base", prompted.edited(PATHS))
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,7 @@ import small
 from eval_core.measuring.interrupt import interruptible
 from tests.model_provider import Asked
 
-from .world import Provider, results_of
+from .world import Provider, done, results_of
 
 
 class Host:
@@ -82,10 +82,6 @@ def command(provider: Provider) -> tuple[str, ...]:
         "--quiet",
     )
     return ("run", *options, "--label", "a", "--resume")
-
-
-def done(journal: Path) -> int:
-    return sum(line.startswith(b'{"at":"done"') for line in journal.read_bytes().splitlines())
 
 
 def after(provider: Provider, requests: int, fault: str | None = None) -> threading.Event:

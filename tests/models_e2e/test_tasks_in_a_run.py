@@ -20,8 +20,7 @@ from eval_core.domain.case import Case
 from eval_core.sandbox.isolation import detect
 from tests.model_provider import Asked
 
-from .test_killed_runs import done
-from .world import ONE_RUN, Provider, tiny
+from .world import ONE_RUN, Provider, done, tiny
 
 TASK = """
 folder: /home/user/shop

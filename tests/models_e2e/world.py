@@ -138,3 +138,9 @@ def results_of(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the result of every graded probe."""
     runs = [run for runs in summary["fixtures"].values() for run in runs if run["graded"]]
     return [record["result"] for run in runs for record in run["probes"].values()]
+
+
+def done(journal: Path) -> int:
+    """Count the calls that ended, by the journal."""
+    lines = journal.read_bytes().splitlines() if journal.exists() else []
+    return sum(line.startswith(b'{"at":"done"') for line in lines)

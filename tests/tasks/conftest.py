@@ -13,7 +13,7 @@ from tasks_small import FIXTURE, LEDGER, write_task
 from eval_core.base.errors import UserError
 from eval_core.sandbox.isolation import SandboxChoice, detect
 from eval_core.tasks.task import Task, load_task
-from eval_core.tasks.workspace import Built, Workspace, build
+from eval_core.tasks.task_workspace import Built, Workspace, build
 
 
 @pytest.fixture(scope="session")

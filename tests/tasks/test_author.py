@@ -16,7 +16,7 @@ from eval_core.domain.fixture import Fixture, load_fixture
 from eval_core.sandbox.isolation import SandboxChoice
 from eval_core.tasks.author import new_task, replay, summary
 from eval_core.tasks.task import load_task
-from eval_core.tasks.workspace import build
+from eval_core.tasks.task_workspace import build
 
 
 def session(*calls: tuple[str, dict[str, object], dict[str, object]]) -> Fixture:

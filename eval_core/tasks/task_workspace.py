@@ -17,7 +17,7 @@ from eval_core.sandbox.isolation import CHILD, LAUNCHER, SandboxChoice, SandboxV
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.subject import CANARY_VARIABLE, SandboxBreach, canaries
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame
-from eval_core.tasks.task import Check, Limits, Task
+from eval_core.tasks.task import TaskCheck, Limits, Task
 
 WHO = "the agent's workspace"
 _SOURCE, _CHECKS, _STAND_INS = "/source", "/checks", "/stand-ins"
@@ -220,17 +220,17 @@ async def missing(task: Task, sandbox: SandboxChoice) -> list[str]:
 Calls = Sequence[tuple[str, dict[str, Any]]]
 
 
-def _tried(check: Check, calls: Calls) -> int:
+def _tried(check: TaskCheck, calls: Calls) -> int:
     assert check.tried is not None
     looking = ("read_file", "search_files")
     return sum(check.tried in json.dumps(given, ensure_ascii=False) for tool, given in calls if tool not in looking)
 
 
-def _record(check: Check, passed: bool, says: str) -> CheckRecord:
+def _record(check: TaskCheck, passed: bool, says: str) -> CheckRecord:
     return CheckRecord(name=check.name, kind=check.kind, passed=passed, says="" if passed else says)
 
 
-async def _checked(check: Check, workspace: Workspace, built: Built) -> CheckRecord:
+async def _checked(check: TaskCheck, workspace: Workspace, built: Built) -> CheckRecord:
     if check.tests is not None:
         found = await workspace.tests(f"{_CHECKS}/{Path(check.tests).relative_to('checks')}")
         passed, failed = int(found.get("passed") or 0), int(found.get("failed") or 0)

@@ -12,7 +12,7 @@ import pytest
 from eval_core.domain.rollout import CheckRecord
 from eval_core.sandbox.isolation import SandboxChoice
 from eval_core.tasks.task import Task
-from eval_core.tasks.workspace import Built, Workspace, WorkspaceLost, build, missing, run_checks
+from eval_core.tasks.task_workspace import Built, Workspace, WorkspaceLost, build, missing, run_checks
 
 Use = Callable[[Callable[[Workspace], Awaitable[Any]]], Any]
 SOLVE = "echo 4711-B > berth.txt; sed -i 's/PRICE = 1/PRICE = 2/' price.py"
