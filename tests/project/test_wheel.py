@@ -135,7 +135,7 @@ def test_the_wheel_holds_of_the_demo_what_is_played_and_nothing_else(demonstrate
     assert names - loaded == set()
 
 
-@pytest.mark.parametrize(("step", "most"), [("gate", 60), ("fetch", 50), ("setup", 30), ("publish", 50)])
+@pytest.mark.parametrize(("step", "most"), [("gate", 60), ("fetch", 55), ("setup", 30), ("publish", 55)])
 def test_a_step_with_a_token_loads_little_of_ours_and_nothing_that_measures(
     demonstrated: Path, step: str, most: int
 ) -> None:
