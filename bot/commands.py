@@ -18,7 +18,9 @@ from eval_core.cli.entry import CommandGroup
 
 if TYPE_CHECKING:
     from bot.pull_request.ticket import Ticket
+    from eval_core.comparing.compare import ReportData
     from eval_core.domain.shard import Shard
+    from eval_core.storage.results import ResultsFolder
 
 _DEFAULT_WORK = ".compression-eval"
 _WORK = click.option(
@@ -217,8 +219,6 @@ def evaluate(work: Path, deadline: int | None) -> None:
     from eval_core.base.config import load_config
     from eval_core.cli.progress import Progress
     from eval_core.domain.record import RunRecord
-    from eval_core.reporting.markdown import render_markdown
-    from eval_core.reporting.view import make_view
 
     progress = Progress(0)
 
@@ -243,6 +243,14 @@ def evaluate(work: Path, deadline: int | None) -> None:
             deadline_minutes=minutes_left(deadline, os.environ, time.time()),
             shard=_shard(),
         )
+    _tell_measured(data, folder)
+
+
+def _tell_measured(data: ReportData, folder: ResultsFolder) -> None:
+    """Show a result on the run's page, unless it is only a part, and say where it is."""
+    from eval_core.reporting.markdown import render_markdown
+    from eval_core.reporting.view import make_view
+
     if _shard() is None:
         _summary(render_markdown(make_view(data)))
     click.echo(f"Results in {folder.path}.")
@@ -261,15 +269,10 @@ def merge(work: Path) -> None:
     """
     from bot.steps.evaluate import merge as join
     from eval_core.base.config import load_config
-    from eval_core.reporting.markdown import render_markdown
-    from eval_core.reporting.view import make_view
 
     with _measuring(work) as ticket:
         data, folder = join(ticket, load_config(None, Path()), root=Path(), work=work)
-    _summary(render_markdown(make_view(data)))
-    click.echo(f"Results in {folder.path}.")
-    if data.candidate.stopped:
-        click.echo(f"Incomplete: {data.candidate.stopped}.", err=True)
+    _tell_measured(data, folder)
 
 
 @bot.command()

@@ -149,7 +149,7 @@ def decide(request: EvaluationRequest, facts: Facts, config: Config) -> Allowed 
     """Allow or refuse a request; the first thing in the way is named."""
     pull = facts.pull
     refused = (
-        _sender(request, facts)
+        _sender(request, facts, config)
         or _command(request)
         or (_pull(request, facts) if pull is not None or request.pr is not None else None)
         or _quota(request, facts, config)
@@ -184,9 +184,17 @@ def decide(request: EvaluationRequest, facts: Facts, config: Config) -> Allowed 
     )
 
 
-def _sender(request: EvaluationRequest, facts: Facts) -> Refused | None:
-    if facts.permission in _MAY_SPEND:
+def _sender(request: EvaluationRequest, facts: Facts, config: Config) -> Refused | None:
+    # What an app writes in a comment may be a stranger's words.
+    listed = request.sender in config.bot.apps and request.trigger in ("label", "dispatch")
+    if listed or facts.permission in _MAY_SPEND:
         return None
+    if request.sender.endswith("[bot]"):
+        return Refused(
+            f"{request.sender} is an app, and an evaluation costs money: name it under bot.apps on the base branch, or "
+            "ask someone with write permission to start it.",
+            "permission",
+        )
     has = "no access of their own" if facts.permission in (None, "", "none") else f"only {facts.permission} permission"
     return Refused(
         f"{request.sender} has {has} to {request.repo}, and an evaluation costs money: "

@@ -54,13 +54,13 @@ class EvaluationRequest:
     """The commit; a dispatch or a comment may give its first digits, and a comment none at all: the head is meant."""
     sender: str
     trigger: Trigger
-    mode: Mode
-    runs: int | None
-    """Graded runs asked for; None leaves it to the configuration."""
-    force: bool
-    label: str | None
     run: WorkflowRun
     run_url: str
+    mode: Mode = "evaluate"
+    runs: int | None = None
+    """Graded runs asked for; None leaves it to the configuration."""
+    force: bool = False
+    label: str | None = None
     shards: int | None = None
     """Jobs that share the work; None leaves it to the configuration."""
     fixtures: tuple[str, ...] = ()
@@ -156,9 +156,6 @@ def _labeled(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationRe
         sha=_sha(head.get("sha"), "event.pull_request.head.sha"),
         sender=_sender(payload),
         trigger="label",
-        mode="evaluate",
-        runs=None,
-        force=False,
         label=name,
         run=run,
         run_url=run_url,
@@ -191,7 +188,6 @@ def _dispatched(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluatio
         runs=_runs(_input(inputs, "runs")),
         shards=_count(_input(inputs, "shards"), "inputs.shards", MOST_SHARDS),
         force=_flag(_input(inputs, "force")),
-        label=None,
         run=run,
         run_url=run_url,
     )
@@ -214,10 +210,6 @@ def _commented(payload: Mapping[str, Any], env: Mapping[str, str]) -> Evaluation
         sha="",
         sender=_sender(payload),
         trigger="comment",
-        mode="evaluate",
-        runs=None,
-        force=False,
-        label=None,
         run=run,
         run_url=run_url,
         asked_at=_moment(comment.get("created_at"), "event.comment.created_at"),
@@ -244,10 +236,6 @@ def _reviewed(payload: Mapping[str, Any], env: Mapping[str, str]) -> EvaluationR
         sha=_sha(run.get("head_sha"), "event.workflow_run.head_sha"),
         sender=reviewer,
         trigger="review",
-        mode="evaluate",
-        runs=None,
-        force=False,
-        label=None,
         run=ours,
         run_url=run_url,
         head=place,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -106,6 +106,12 @@ class _About:
     """The pull request's last commit now; None if it is not known."""
     asker: str = ""
     """Who asked for the evaluation and is mentioned when it ends; may be empty."""
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What every entry of the ledger keeps of it."""
+        run = {"run_id": self.run.id, "attempt": self.run.attempt}
+        return {**run, "at": self.at, "url": self.url, "asker": self.asker}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,17 +212,8 @@ def _queued(ledger: Ledger, event: EvaluationQueued) -> Ledger:
     others = [run for run in ledger.runs if run.run_id != event.run.id]
     # One evaluation of a pull request runs at a time; the others wait for it.
     stage: Stage = "approval" if event.approval else "queued"
-    entry = LedgerRun(
-        run_id=event.run.id,
-        attempt=event.run.attempt,
-        at=event.at,
-        url=event.url,
-        sha=event.sha,
-        stage=stage,
-        minutes=event.minutes,
-        note=event.note[:_SHORT_NOTE] if others else event.note,
-        asker=event.asker,
-    )
+    note = event.note[:_SHORT_NOTE] if others else event.note
+    entry = LedgerRun(**event.kept, sha=event.sha, stage=stage, minutes=event.minutes, note=note)
     # Beyond that, one that waits is not listed; never the one that is being evaluated.
     runs = _in_turn([*others[: _MOST_RUNS - 1], entry], event.at)
     notices = tuple(notice for notice in ledger.notices if notice.at > event.at)
@@ -243,16 +240,7 @@ def _started(ledger: Ledger, event: EvaluationStarted) -> Ledger:
 
 
 def _measured(ledger: Ledger, event: ResultMeasured) -> Ledger:
-    result = LedgerResult(
-        run_id=event.run.id,
-        attempt=event.run.attempt,
-        at=event.at,
-        url=event.url,
-        sha=event.sha,
-        outcome=event.outcome,
-        headline=event.headline[:400],
-        asker=event.asker,
-    )
+    result = LedgerResult(**event.kept, sha=event.sha, outcome=event.outcome, headline=event.headline[:400])
     others = [known for known in ledger.results if known.run != result.run]
     results = sorted([result, *others], key=lambda known: (known.at, known.run), reverse=True)
     changed: dict[str, object] = {"results": tuple(results[:MOST_RESULTS]), "runs": _without(ledger, event)}
@@ -285,16 +273,7 @@ def _vanished(ledger: Ledger, event: RunVanished) -> Ledger:
 
 
 def _noticed(ledger: Ledger, event: LedgerEvent, kind: NoticeKind, why: str, sha: str | None) -> Ledger:
-    made = LedgerNotice(
-        run_id=event.run.id,
-        attempt=event.run.attempt,
-        at=event.at,
-        url=event.url,
-        kind=kind,
-        why=why[:1_500],
-        sha=sha,
-        asker=event.asker,
-    )
+    made = LedgerNotice(**event.kept, kind=kind, why=why[:1_500], sha=sha)
     # The new notice is always kept, even if the clock of its runner is behind those of the others.
     others = [notice for notice in ledger.notices if notice.run_id != made.run_id][: _MOST_NOTICES - 1]
     found = sorted([made, *others], key=lambda notice: (notice.at, notice.run), reverse=True)

@@ -38,6 +38,8 @@ from eval_core.models.settings import ModelFlags, resolve
 # Asking GitHub for what the gate has to know.
 
 PACKAGE = "compression-eval"
+_JOB = "evaluate"
+"""The job that costs money."""
 
 # Checks that were called off show nobody a result, as those that failed or are incomplete do not: the label again
 # completes the same look.
@@ -45,25 +47,14 @@ _NOT_A_LOOK = frozenset({"cancelled", "skipped", "stale"})
 _NO_RESULT = (FAILED, INCOMPLETE, NOTHING)
 
 
-def gather(
-    github: GitHub,
-    request: EvaluationRequest,
-    config: BotConfig,
-    *,
-    pull: Pull | None,
-    base_sha: str,
-    workflow: str,
-    check: str,
-    job: str = "evaluate",
-    now: datetime | None = None,
-) -> Facts:
-    """Collect the facts about a request: `workflow` is a file name, `check` our check's, `job` the one that costs."""
+def gather(github: GitHub, request: EvaluationRequest, config: BotConfig, *, pull: Pull | None, base_sha: str) -> Facts:
+    """Collect the facts about a request."""
     files = () if pull is None else github.changed_files(pull.number)
     return Facts(
         permission=github.permission(request.sender),
         base_sha=base_sha,
-        looks=_looks(github, request.sha, check) if len(request.sha) == 40 else 0,
-        runs_today=_runs_today(github, request, config, workflow, job, now or datetime.now(UTC)),
+        looks=_looks(github, request.sha) if len(request.sha) == 40 else 0,
+        runs_today=_runs_today(github, request, config),
         pull=pull,
         files=files,
         own_repository=any(matches(file.path, EVALUATOR) for file in files) and _is_own(github, base_sha),
@@ -82,25 +73,23 @@ def _is_own(github: GitHub, base_sha: str) -> bool:
     return isinstance(project, dict) and project.get("name") == PACKAGE
 
 
-def _looks(github: GitHub, sha: str, check: str) -> int:
+def _looks(github: GitHub, sha: str) -> int:
     try:
-        runs = github.check_runs(sha, check)
+        runs = github.check_runs(sha, CHECK_NAME)
     except (Conflict, NotFound):
         # GitHub does not know the commit: the gate or the download will say so in better words.
         return 0
     return sum(run.conclusion not in _NOT_A_LOOK and not run.title.startswith(_NO_RESULT) for run in runs)
 
 
-def _runs_today(
-    github: GitHub, request: EvaluationRequest, config: BotConfig, workflow: str, job: str, now: datetime
-) -> int:
+def _runs_today(github: GitHub, request: EvaluationRequest, config: BotConfig) -> int:
     """Count what was paid for; runs that the gate refused do not use up the quota of others."""
     count = 0
-    for run in github.workflow_runs.of(workflow, since=now - timedelta(hours=24)):
+    for run in github.workflow_runs.of(WORKFLOW, since=datetime.now(UTC) - timedelta(hours=24)):
         if run.conclusion == "skipped":
             continue
         # Our own costly job may be listed as queued already.
-        count += github.workflow_runs.times_run(run.id, job, finished=run.id == request.run.id)
+        count += github.workflow_runs.times_run(run.id, _JOB, finished=run.id == request.run.id)
         if count >= config.runs_per_day:
             break
     return count
@@ -227,10 +216,7 @@ class _Gate:
         ours = {label.lower() for label in (config.bot.label, config.bot.long_label, config.bot.tasks_label)}
         if request.label is not None and request.label.lower() not in ours:
             return NotAdmitted(f"the label {inline(request.label)} is not {inline(config.bot.label)}")
-        facts = gather(
-            self.github, request, config.bot, pull=pull, base_sha=base_sha, workflow=WORKFLOW, check=CHECK_NAME
-        )
-        facts = replace(facts, head_sure=head_sure)
+        facts = replace(gather(self.github, request, config.bot, pull=pull, base_sha=base_sha), head_sure=head_sure)
         decision = self._decision(facts, config, unfit)
         if request.label is not None and request.pr is not None:
             # Consumed whatever was decided: a label that stays on would look like a promise.

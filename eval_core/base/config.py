@@ -125,6 +125,10 @@ class BotConfig(ConfigSection):
     tasks_label: Annotated[str, Field(description="Starts an evaluation in which an agent finishes the tasks.")] = (
         "eval-compression-tasks"
     )
+    apps: Annotated[
+        list[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+\[bot\]$")]],
+        Field(description="Apps that may start an evaluation with the label or by hand, for example `renovate[bot]`."),
+    ] = []
     looks_per_sha: Annotated[int, Field(ge=1, description="Evaluations allowed for one commit.")] = 3
     shards: Annotated[
         int,

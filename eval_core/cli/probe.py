@@ -189,7 +189,7 @@ def propose_command(
         return
     write_atomic(target, text)
     drafts = counted(number, "draft")
-    click.echo(f'{target}: {drafts}; delete the bad ones, remove "draft" from the others, then run `probe lint`')
+    click.echo(f"{target}: {drafts}; `compression-eval probe review {session.name}` keeps, edits or drops each one")
 
 
 @probe.command("review")

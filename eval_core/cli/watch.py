@@ -56,8 +56,12 @@ def _tell(before: Measurement, after: Measurement) -> None:
     from rich.text import Text
 
     from eval_core.reporting.terminal import console
+    from eval_core.strands.asks import compare_asks
 
     out = console()
+    asks = compare_asks(before, after)
+    if asks.changed and after.stood_in:
+        click.echo(f"Offline, no model follows a prompt: {asks.strand.says}.\n{_WITH_A_MODEL}")
     failed = {run.outcome.words for runs in after.fixtures.values() for run in runs if not run.ok}
     if failed:
         click.echo(f"The compressor {' and '.join(sorted(failed))}.")
@@ -75,3 +79,5 @@ def _tell(before: Measurement, after: Measurement) -> None:
 
 _MOST = 0.5
 """The share of runs from which on a fact counts as kept."""
+
+_WITH_A_MODEL = "`--compressor-model NAME --judge offline` asks one; each save then costs its compressions."

@@ -14,6 +14,7 @@ import small
 from bot_gate import PLAN, environment
 from loopback import InjectedFault, LoopbackGitHub
 from loopback.shapes import stamp
+from pydantic import ValidationError
 
 from bot.demo import journey
 from bot.demo.journey import label_event
@@ -29,7 +30,7 @@ from bot.steps.estimate import RunEstimate
 from bot.steps.fetch import BASE, SUBJECT, fetch
 from bot.steps.gate import Admission, NotAdmitted, admit
 from bot.steps.publish import begin
-from eval_core.base.config import Config
+from eval_core.base.config import BotConfig, Config
 from eval_core.base.errors import UserError
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
@@ -401,6 +402,20 @@ def test_the_label_in_another_case_is_the_label(gh: LoopbackGitHub, enter: Admit
     event = label_event(adopted.REPO, gh.state.pulls[1], "maintainer", "Eval-Compression")
     assert isinstance(enter(event), Admission)
     assert gh.state.pulls[1].labels == []
+
+
+def test_an_app_may_label_where_it_is_listed_and_its_comments_start_nothing(gh: LoopbackGitHub, enter: Admit) -> None:
+    event = label_event(adopted.REPO, gh.state.pulls[1], "renovate[bot]")
+    refused = enter(event)
+    assert isinstance(refused, NotAdmitted)
+    assert "name it under bot.apps on the base branch" in refused.why
+    listed = CONFIG.model_copy(update={"bot": BotConfig(apps=["renovate[bot]"])})
+    said = enter(command(gh, "/eval-compression", "renovate[bot]"), config=listed)
+    assert isinstance(said, NotAdmitted)
+    gh.label(1, adopted.LABEL)
+    assert isinstance(enter(event, config=listed, run=101), Admission)
+    with pytest.raises(ValidationError):
+        BotConfig(apps=["a-person"])
 
 
 def test_a_label_of_dependabots_is_answered_without_a_write_that_its_token_cannot_make(

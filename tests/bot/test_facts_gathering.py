@@ -12,7 +12,7 @@ from loopback import LoopbackGitHub
 from bot.github.repository import GitHub
 from bot.pull_request.admission import Allowed, Facts, Refused, decide
 from bot.pull_request.event import EvaluationRequest, WorkflowRun
-from bot.steps.check import CHECK_NAME, Check
+from bot.steps.check import Check
 from bot.steps.gate import gather
 from eval_core.base.config import BotConfig, Config
 
@@ -43,7 +43,7 @@ def request_(gh: LoopbackGitHub) -> EvaluationRequest:
 def facts(client: GitHub, request: EvaluationRequest) -> Facts:
     pull = None if request.pr is None else client.pull(request.pr)
     base = client.commit(pull.base_ref if pull else request.sha).sha
-    return gather(client, request, CONFIG.bot, pull=pull, base_sha=base, workflow=WORKFLOW, check=CHECK_NAME)
+    return gather(client, request, CONFIG.bot, pull=pull, base_sha=base)
 
 
 def test_a_first_request_passes(gh: LoopbackGitHub, client: GitHub, request_: EvaluationRequest) -> None:

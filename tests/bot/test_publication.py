@@ -667,9 +667,9 @@ def test_evaluations_that_failed_do_not_use_up_the_looks_at_a_commit(
 ) -> None:
     for run in range(1, 5):
         publish(client(gh), ticket_for(gh, run_id=run), config, root=root, folder=tmp_path, result="failure")
-    assert _looks(client(gh), ticket_for(gh).sha, CHECK_NAME) == 0
+    assert _looks(client(gh), ticket_for(gh).sha) == 0
     post(ticket=ticket_for(gh, run_id=9))
-    assert _looks(client(gh), ticket_for(gh).sha, CHECK_NAME) == 1
+    assert _looks(client(gh), ticket_for(gh).sha) == 1
 
 
 # The base that was measured in the same run: what the stored baseline would blame the pull request for, it did itself.

@@ -111,7 +111,7 @@ def test_a_check_is_answered_where_nothing_is_measured_and_is_no_look(gh: Loopba
     assert check.title == "Nothing to evaluate"
     from bot.steps.gate import _looks
 
-    assert _looks(client(gh), head, "compression-eval") == 0
+    assert _looks(client(gh), head) == 0
 
 
 def test_the_merge_queue_gets_its_check(gh: LoopbackGitHub) -> None:
