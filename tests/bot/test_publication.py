@@ -25,7 +25,7 @@ from bot.pull_request.ledger import EvaluationQueued, RequestRefused
 from bot.pull_request.result_body import READING
 from bot.pull_request.ticket import Ticket, keep_error
 from bot.steps.artifact import read_measured, read_result
-from bot.steps.check import CHECK_NAME, Check
+from bot.steps.check import Check
 from bot.steps.comment import LIMIT, MARKER, Sticky, read_comment
 from bot.steps.gate import _looks
 from bot.steps.publish import Published
