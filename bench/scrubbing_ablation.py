@@ -1,7 +1,7 @@
 """What each source of hits brings in the whole sessions: `python -m bench.scrubbing_ablation`.
 
     nice -n 15 python -m bench.scrubbing_ablation --sample 10      # ten sessions at random, about three minutes
-    nice -n 15 python -m bench.scrubbing_ablation --without weighed --without suspects
+    nice -n 15 python -m bench.scrubbing_ablation --without weighed --without phones
 
 A source is a detector and the pattern behind its hit. All hits are found once and kept; each ablation then only learns
 and replaces again without the hits of one source, in the sessions where it fired. `--without` takes out sources whose
@@ -40,11 +40,8 @@ class Ablation:
         """The sessions in which each source fired."""
         self.session = ""
         self._kept: dict[tuple[str, str | None], list[tuple[Hit, str]]] = {}
-        suspects, beside = replace.suspects, replace.numbers_near_people
+        beside = replace.numbers_near_people
         replace.context_hits = identities.context_hits = self._context_hits  # type: ignore[attr-defined,assignment]
-        replace.suspects = lambda pieces, uses: self._passed(  # type: ignore[attr-defined]
-            (one, f"suspects/{one[1].kind}") for one in suspects(pieces, uses)
-        )
         replace.numbers_near_people = lambda text: self._passed(  # type: ignore[attr-defined]
             _traced("beside", beside(text))
         )

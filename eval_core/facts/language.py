@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 _LEAST_SHARE, _LEAST_WORDS, _AHEAD = 0.03, 20, 1.5
 COMMON_WORDS = {
@@ -33,10 +34,11 @@ _SCRIPTS = {
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+@lru_cache(maxsize=256)  # many runs write the same
 def language(text: str) -> str | None:
     """Return the language that most of a text is written in; None where that is not clear."""
-    letters = sum(char.isalpha() for char in text)
-    for name, script in _SCRIPTS.items():
+    letters = sum(map(str.isalpha, text))
+    for name, script in _SCRIPTS.items() if not text.isascii() else ():
         # A letter of these scripts says more than one of a long Latin name beside it.
         if letters and len(script.findall(text)) > 0.3 * letters:
             return name

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Literal, get_args
 
@@ -118,7 +119,8 @@ def _underlined(lines: Sequence[str], number: int) -> bool:
     return under and alone and lines[number][:1].isalpha() and bool(label_key(lines[number]))
 
 
-def sections(text: str) -> list[WrittenSection]:
+@lru_cache(maxsize=128)  # many runs write the same, and each section is compared with each
+def sections(text: str) -> tuple[WrittenSection, ...]:
     """Return the labelled parts of a text, in order; a part holds the deeper parts inside it."""
     lines = _lines(text)
     found: list[tuple[int, str, int, str]] = []
@@ -137,7 +139,7 @@ def sections(text: str) -> list[WrittenSection]:
         end = min((line for level, line in later.items() if level <= depth), default=len(lines))
         later[depth] = number
         result.append(WrittenSection(name, "\n".join([rest, *lines[number + 1 : end]])))
-    return result[::-1]
+    return tuple(result[::-1])
 
 
 def labels(text: str, known_lines: Collection[str] = ()) -> list[str]:
@@ -411,10 +413,12 @@ def compare_form(
 
 def _bodies(runs: Runs) -> dict[str, list[str]]:
     """Return what is written below the labels."""
-    return {
-        name: ["\n".join(line for line in run.summary.splitlines() if _label(line) is None) for run in records]
-        for name, records in runs.items()
-    }
+    return {name: [_body(run.summary) for run in records] for name, records in runs.items()}
+
+
+@lru_cache(maxsize=128)
+def _body(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if _label(line) is None)
 
 
 def _tokens(run: RunRecord) -> int:

@@ -152,7 +152,7 @@ def test_a_section_that_says_nothing_is_empty_in_any_language(nothing: str) -> N
     "text", ["see: a.py", "it works: yes", "#2147 is open", "It runs.\nIt passes\n---\nb.py is here", '- {"a": 1}']
 )
 def test_a_sentence_is_no_section(text: str) -> None:
-    assert sections(text) == []
+    assert sections(text) == ()
 
 
 def test_headings_in_code_and_in_a_sentence_are_no_sections() -> None:

@@ -1,4 +1,4 @@
-"""Starts the command again and again without importing litellm each time: one line of arguments, one process."""
+"""Starts the command again and again without importing it each time: one line of arguments, one process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import sys
 
 from bot.cli import main
-from eval_core.models.transport import load_litellm
+from eval_core.cli import report, run  # noqa: F401 - imported once, for all the processes that are forked
+from eval_core.measuring import plan, session  # noqa: F401
 
 
 def serve() -> None:
     """For each line of standard input, fork a process that runs the command; print its id, then how it ended."""
-    load_litellm()
     print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()

@@ -14,7 +14,6 @@ from eval_core.suite.scrub.words import (
     is_foreign_word,
     is_given_name,
     is_ordinary,
-    is_strange,
     is_surname,
     is_technical,
 )
@@ -84,7 +83,7 @@ def written_from_address(local: str) -> Iterator[tuple[str, str]]:
     for login in (first[0] + last, last + first[0], first + last[0], first + last):
         if len(login) > _MIN_LENGTH and not is_ordinary(login):
             yield login, "user"
-    if is_strange(first) and is_strange(last):
+    if not is_ordinary(first) and not is_ordinary(last):
         yield f"{first.capitalize()} {last.capitalize()}", "name"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -225,7 +226,8 @@ def _public_messages(fixture: Fixture, options: ScrubOptions, report: ScrubRepor
         if pending:
             cuts.append(len(kept))
             pending = False
-        kept.append(fresh)
+        # A letter and its accent become one character, or a name would end between the two.
+        kept.append(fresh | {"content": unicodedata.normalize("NFC", fresh["content"])})
     if stripped:
         report.actions.append(f"reasoning or private fields were taken out of {counted(stripped, 'message')}")
     if options.first_user is not None:
@@ -328,9 +330,7 @@ def scrub_fixture(fixture: Fixture, options: ScrubOptions | None = None, bank: P
 
     messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
     for _ in range(_LOOKS):
-        if not replacer.learn_suspects(
-            [text for message in messages for text in message_texts(message)], _answered(messages)
-        ):
+        if not replacer.learn_numbers([text for message in messages for text in message_texts(message)]):
             break
         messages = [_rewrite_message(message, index, replacer, report) for index, message in enumerate(messages)]
     header = {name: getattr(fixture, name) for name in ("description", "notes", "model")} | fixture.unknown

@@ -17,7 +17,6 @@ from eval_core.suite.scrub.people import printed, said_by_commands
 from eval_core.suite.scrub.secret_fields import HEADER_KEYS
 from eval_core.suite.scrub.secret_tokens import public_tokens
 from eval_core.suite.scrub.secret_values import key_strength
-from eval_core.suite.scrub.suspects import Uses, asks_for_people, suspects
 from eval_core.suite.scrub.words import (
     is_foreign_word,
     is_generic,
@@ -360,29 +359,15 @@ class Replacer:
                     if hit.start >= start:
                         self._learn_name(hit, joined[hit.start : hit.end])
 
-    def learn_suspects(self, texts: Sequence[str], calls: Iterable[tuple[str, str]] = ()) -> bool:
-        """Look at a scrubbed session again for names that stand out; tell whether there were any.
-
-        A command that asks for people announces those of its output.
-        """
-        pieces = [leaf for text in texts for leaf in leaves(text)]
-        pieces += [(f"$ {command}\n{output}", None) for command, output in calls if asks_for_people(command)]
-        uses = Uses(piece for piece, _ in pieces)
-        spared = {word for name in self._identities.spared for word in name.split()}
-        found = False
-        for token, hit in suspects(pieces, uses):
-            if hit.entity not in spared:
-                self._names.add(hit, token)
-                found = True
-        for piece, _ in pieces:
-            for hit in numbers_near_people(piece):
-                if is_spared(hit, piece):
-                    continue
-                self._names.add(hit, piece[hit.start : hit.end])
-                found = True
+    def learn_numbers(self, texts: Sequence[str]) -> bool:
+        """Look at a scrubbed session again for numbers beside those who were found; tell whether there were any."""
+        pieces = [piece for text in texts for piece, _ in leaves(text)]
+        found = [(hit, piece) for piece in pieces for hit in numbers_near_people(piece) if not is_spared(hit, piece)]
+        for hit, piece in found:
+            self._names.add(hit, piece[hit.start : hit.end])
         if found:
-            self._names.choose(piece for piece, _ in pieces)
-        return found
+            self._names.choose(pieces)
+        return bool(found)
 
     def _hits(self, text: str, key: str | None) -> Iterator[Hit]:
         for hit in self._identities.unspared(context_hits(text, key), text):

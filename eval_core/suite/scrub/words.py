@@ -80,11 +80,6 @@ def is_name_elsewhere(word: str) -> bool:
     return word.lower() in _names()[2]
 
 
-def is_calendar(word: str) -> bool:
-    """Tell a day or a month in the larger languages of Europe."""
-    return word.lower() in word_list("calendar")
-
-
 def is_proper_noun(word: str) -> bool:
     """Tell a place, a company, a product or a method that carries a name from a person of today."""
     return word.lower().removesuffix("'s") in word_list("proper nouns")
@@ -123,34 +118,6 @@ def _foreign() -> frozenset[str]:
 def is_foreign_word(word: str) -> bool:
     """Tell a common word of about 25 languages of Europe and Asia that are written in Latin letters."""
     return word.lower() in _foreign()
-
-
-_AFFIXED = re.compile(
-    r"(?:(?:un|re|de|pre|non|sub|auto|multi|inter|over|under|meta|micro|super|post|anti|dis|mis|co)-?)?"
-    r"(?P<stem>[a-z]{4,}?)"
-    r"(?:s|es|ed|d|ing|er|ers|or|ors|able|ably|ly|ness|ize|izes|ized|izer|izing|ise|ised|ising|ization|isation|ity"
-    r"|ful|less"
-    r"|ish|ment|ments|like|wise|ability|y|ies|ier)?"
-)
-
-
-@lru_cache(maxsize=65_536)
-def is_strange(word: str) -> bool:
-    """Tell a word that no dictionary has, nor its stem, nor two words of it joined."""
-    word = word.lower()
-    if len(word) < 4 or is_ordinary(word) or is_technical(word) or is_role_or_state(word) or is_proper_noun(word):
-        return False
-    if is_foreign_word(word):
-        return False
-    stem = _AFFIXED.fullmatch(word)
-    if stem and any(is_ordinary(one) for one in (stem["stem"], stem["stem"] + "e")):
-        return False
-    if len(word) > 5 and word[-2:] in ("it", "me", "up", "in", "on", "by", "to") and is_ordinary(word[:-2]):
-        return False
-    cuts = range(3, len(word) - 2)
-    if any(is_ordinary(word[:at]) and is_ordinary(word[at:]) for at in cuts):
-        return False
-    return not any(is_foreign_word(word[:at]) and is_foreign_word(word[at:]) for at in cuts[1:-1])
 
 
 def is_role_or_state(word: str) -> bool:
