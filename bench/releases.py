@@ -4,9 +4,9 @@
 
 Each pair is measured offline with `compression-eval releases`, on one of the shipped sessions, three compressions each.
 The results are kept in FOLDER, so that a stopped run goes on and a changed rule is applied to what was measured; the
-releases themselves are removed when the next agent's turn comes. `said` is what the project's own changelog or code,
-pull requests or users say of the later release. The second table, of what agents do when their model fails, is read
-from the newest release of each agent among the pairs.
+releases themselves are removed when the next agent's turn comes. Rows of the page that FOLDER lacks stay as they are.
+`said` is what the project's own changelog or code, pull requests or users say of the later release. The second table,
+of what agents do when their model fails, is read from the newest release of each agent among the pairs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +26,7 @@ from pathlib import Path
 
 from bot.cli import root
 from eval_core.base.errors import UserError
+from eval_core.base.numbers import counted
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
@@ -87,6 +90,8 @@ OPUS = str(ROOT / "bench" / "claude_code_opus.yml")
 _SUBSCRIBER = "only with a subscription, and this is an API key"
 _PROVIDER = "happens at the provider, which is not asked"
 _LATER = "what a model does later"
+_PROXY = "the report is of its proxy, and the target calls the library"
+_SAME = "both send the same requests through the server; the report is of the terminal, with a local model"
 R, F, C, N = Known.REGRESSION, Known.REPAIR, Known.CHANGE, Known.NEIGHBOUR
 PAIRS = (
     Pair(OPUS, "2.1.143", "2.1.144", R, "issue 60485: compacts again and again"),
@@ -105,11 +110,11 @@ PAIRS = (
     Pair("strands", "1.11.0", "1.12.0", R, "pull request 1947: with the tool now offered, 15-25 % are empty"),
     Pair("strands", "1.61.0", "1.61.1", N),
     Pair(OWN_AGENT, "1.32.0", "1.33.0", F, "pull request 1947: a call of the offered tool ended in an empty summary"),
-    Pair("opencode", "1.17.19", "1.18.3", R, "issue 37047: the summary tells of another project"),
+    Pair("opencode", "1.17.19", "1.18.3", R, "issue 37047: the summary tells of another project", _SAME),
     Pair("opencode", "1.18.14", "1.18.15", R, "issue 41268: nothing but a tool call for a summary"),
     Pair("gemini_cli", "0.16.0", "0.17.0", R, "issue 13568: /compress fails, the model is not found", _PROVIDER),
     Pair("gemini_cli", "0.60.0", "0.61.0", N),
-    Pair("headroom", "0.27.0", "0.31.0", R, "issue 2248: no tokens are saved any more"),
+    Pair("headroom", "0.27.0", "0.31.0", R, "issue 2248: no tokens are saved any more", _PROXY),
     Pair("headroom", "0.39.0", "0.39.1", N),
     Pair("hermes", "0.16.0", "0.17.0", R, "issue 50688: finished work is done again", _LATER),
     Pair("hermes", "0.18.1", "0.18.2", N),
@@ -182,7 +187,8 @@ def measured(pair: Pair, folder: Path) -> Found:
 
 def failures(found: Sequence[Found]) -> list[str]:
     """Return the table of what each agent's newest release does when its model fails."""
-    newest = {Path(item.pair.target).stem: item for item in found if item.sides}
+    measured_ones = sorted((item for item in found if item.sides), key=lambda item: _numbers(item.pair.new))
+    newest = {Path(item.pair.target).stem: item for item in measured_ones}
     lines = ["| agent | " + " | ".join(failure.words for failure in ModelFailure) + " |"]
     lines.append("|---" * (1 + len(ModelFailure)) + "|")
     for name, item in newest.items():
@@ -194,14 +200,59 @@ def failures(found: Sequence[Found]) -> list[str]:
     return lines
 
 
-def put(table: str, lines: Sequence[str]) -> None:
-    """Put a table between its marks on the page."""
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def replaced(table: str, lines: Sequence[str]) -> None:
+    """Put lines between the marks of a table."""
     begin, end = f"<!-- {table}: python -m bench.releases -->", f"<!-- end of {table} -->"
-    before, found, rest = PAGE.read_text(encoding="utf-8").partition(begin)
-    _, ended, after = rest.partition(end)
-    if not found or not ended:
+    page = PAGE.read_text(encoding="utf-8")
+    if begin not in page or end not in page:
         sys.exit(f"{PAGE.name}: the marks of the table are missing: {begin} ... {end}")
-    PAGE.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}", encoding="utf-8")
+    before, _, rest = page.partition(begin)
+    PAGE.write_text(before + "\n".join([begin, *lines]) + f"\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+def rows(table: str) -> list[list[str]]:
+    """Return the cells of a table on the page."""
+    text = PAGE.read_text(encoding="utf-8").partition(f"<!-- {table}: python -m bench.releases -->")[2]
+    lines = text.partition(f"<!-- end of {table} -->")[0].strip().splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def write(pairs: Sequence[str], failing: Sequence[str]) -> None:
+    """Write what was measured to the page; rows of others stay as they are, in the order of PAIRS."""
+    order = [(Path(pair.target).stem, f"{pair.old} → {pair.new}") for pair in PAIRS]
+    standing = {tuple(cells[:2]): f"| {' | '.join(cells)} |" for cells in rows("pairs")}
+    standing |= {tuple(cell.strip() for cell in line.strip("|").split(" | ")[:2]): line for line in pairs[2:]}
+    replaced("pairs", [*pairs[:2], *(standing[key] for key in order if key in standing)])
+    tried = {cells[0].split()[0]: f"| {' | '.join(cells)} |" for cells in rows("failures")}
+    tried |= {line.strip("| ").split()[0]: line for line in failing[2:]}
+    replaced(
+        "failures", [*failing[:2], *(tried[name] for name in dict.fromkeys(one for one, _ in order) if name in tried)]
+    )
+    replaced("counts", [counts(rows("pairs"))])
+
+
+def counts(found: Sequence[Sequence[str]]) -> str:
+    """Say in two sentences what the rows come to."""
+    agents = {cells[0].removesuffix("_opus").removesuffix("_own_agent") for cells in found}
+    parts = []
+    for known in Known:
+        judged = Counter(cells[6].partition(":")[0] for cells in found if cells[2] == known)
+        if judged:
+            said = ", ".join(f"{number} {words}" for words, number in judged.most_common())
+            parts.append(f"{counted(judged.total(), _KINDS[known])}: {said}")
+    return f"{len(found)} pairs of {len(agents)} agents. {'; '.join(parts)}."
+
+
+_KINDS = {
+    Known.REGRESSION: "reported regression",
+    Known.REPAIR: "repair",
+    Known.CHANGE: "intended change",
+    Known.NEIGHBOUR: "harmless neighbour",
+}
 
 
 def main() -> None:
@@ -231,8 +282,7 @@ def main() -> None:
     trials = failures(found)
     print("\n".join(trials))
     if options.write:
-        put("pairs", lines)
-        put("failures", trials)
+        write(lines, trials)
 
 
 if __name__ == "__main__":

@@ -51,16 +51,19 @@ class Trend:
         return self.p <= ALPHA
 
     @property
-    def sentence(self) -> str:
+    def change(self) -> str:
+        """What moved, with interval or p where it was tested."""
         parts = [f"facts kept {percent_change(*self.facts)}"]
         if self.overall is not None:
             within = "" if self.p is None else f" {interval(*self.overall[1:])}"
             parts.insert(0, f"overall {signed(self.overall[0])}{within}")
+        return f"{', '.join(parts)} ({'counted' if self.p is None else f'p {p_value(self.p)}'})"
+
+    @property
+    def sentence(self) -> str:
         same = "has not changed" if self.p is None else "has not changed significantly"
         verb = "has changed" if self.significant else same
-        how = "counted" if self.p is None else f"p {p_value(self.p)}"
-        span = f"since {self.since}, {counted(self.steps, 'baseline')} ago"
-        return f"The baseline {verb} {span}: {', '.join(parts)} ({how})."
+        return f"The baseline {verb} since {self.since}, {counted(self.steps, 'baseline')} ago: {self.change}."
 
 
 def _values(line: HistoryLine, fixture: str, name: str) -> Array:

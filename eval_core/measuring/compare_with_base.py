@@ -14,12 +14,14 @@ from pathlib import Path
 from eval_core.base.config import Config
 from eval_core.base.sealing import SealingKey
 from eval_core.comparing.compare import ReportData, compare_measurements, judged_alone
+from eval_core.comparing.trend import cumulative_changes
 from eval_core.domain.case import Case, load_suite, with_private
+from eval_core.domain.history_line import HistoryLine
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import private_banks
 from eval_core.measuring.base_branch import base_note, name_of, stale_note
 from eval_core.storage.baselines import Reference, find_reference, load_side
-from eval_core.storage.history import read_history
+from eval_core.storage.history import history_line, read_history
 from eval_core.storage.results import BASE_FOLDER
 from eval_core.strands.findings import Kind, Verdict
 from eval_core.suite.adversarial import adversarial_cases
@@ -97,8 +99,18 @@ def compare(base: Base, measurement: Measurement, cases: Sequence[Case]) -> Repo
     verdict = verdict.noted(base_note(other, measurement, path=path, in_run=base.own is not None, root=base.root))
     if base.own is not None:
         verdict = _about_baseline(verdict, base.stored, other, measurement, base.root)
-    history = read_history(base.root / settings.baselines, path.stem)
+    history = read_history(base.root / settings.baselines, (base.stored.path if base.stored else path).stem)
+    verdict = verdict.noted(*_since_release(history, other, measurement), remark=True)
     return replace(alone, base=part, verdict=verdict, base_path=str(path), history=history, accept=settings.accept)
+
+
+def _since_release(history: Sequence[HistoryLine], base: Measurement, measurement: Measurement) -> list[str]:
+    """Say what has changed since the last release, where that is another commit than the base."""
+    released = [line for line in history if line.release][-1:]
+    now = HistoryLine.parse(history_line("", measurement))
+    if now is None or not released or released[0].source_sha == base.provenance.source_sha:
+        return []
+    return [f"Compared with the last {found.since}: {found.change}." for found in cumulative_changes([*released, now])]
 
 
 _IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"

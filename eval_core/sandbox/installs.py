@@ -160,7 +160,7 @@ def _from_pypi(package: Package, version: str, environment: Path, like: Installe
     python = sys.executable
     if package.python and sys.version_info < tuple(map(int, package.python.split("."))):
         found = shutil.which(f"python{package.python}")
-        if found is None:
+        if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
             raise UserError(
                 f"{package.name} needs Python {package.python} or later, and there is no python{package.python} "
                 "on the PATH; install one and try again"
@@ -208,12 +208,14 @@ def _add_node(major: str, environment: Path) -> None:
 
 _UNREACHABLE = r"ENOTFOUND|ECONNREFUSED|EAI_AGAIN|Temporary failure|NewConnectionError|ConnectTimeout|Max retries"
 _PROBLEMS = (
-    (_UNREACHABLE, "the package index cannot be reached"),  # pip goes on to say that it has no such version
-    (r"no matching distribution|No matching version|ETARGET|E404|404 Not Found", "the index has no such version"),
-    (r"requires a different Python|Requires-Python", "it needs another Python"),
-    (r"Unsupported engine|EBADENGINE", "it needs another Node"),
-    (r"No space left|ENOSPC", "the disk is full"),
-)  # fmt: skip
+    (rf".*({_UNREACHABLE}).*", "the package index cannot be reached"),
+    (r"(?<![\w.])VERSION Requires-Python [^;\n]*|.*requires a different Python.*", "it needs another Python"),
+    (r".*(no matching distribution|No matching version|ETARGET|E404|404 Not Found).*", "the index has no such version"),
+    (r".*(Unsupported engine|EBADENGINE).*", "it needs another Node"),
+    (r".*(No space left|ENOSPC).*", "the disk is full"),
+    (r".*error.*|[\s\S]*", "it was not installed"),
+)
+"""In this order: after the first two, pip goes on to say that it has no such version."""
 
 
 def _run(package: Package, version: str | None, words: Sequence[str]) -> str:
@@ -228,9 +230,9 @@ def _run(package: Package, version: str | None, words: Sequence[str]) -> str:
     if done.returncode == 0:
         return done.stdout
     said = (done.stderr or done.stdout).strip()
-    found = next(((one, text) for one, text in _PROBLEMS if re.search(one, said, re.IGNORECASE)), None)
-    pattern, why = found or (r"error", "it was not installed")
+    asked = re.escape(version or "")
+    tried = ((re.search(one.replace("VERSION", asked), said, re.IGNORECASE), text) for one, text in _PROBLEMS)
+    line, why = next((found[0][-_SAID:], text) for found, text in tried if found)
     if cache_folder().exists() and shutil.disk_usage(cache_folder()).free < _LEAST_FREE:
         why = "the disk is full"
-    line = next((line for line in said.splitlines() if re.search(pattern, line, re.IGNORECASE)), said)[-_SAID:]
     raise UserError(f"{named}: {why} ({line}). Nothing of it was kept")

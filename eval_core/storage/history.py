@@ -7,6 +7,7 @@ import logging
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from eval_core.base.files import read_text, write_atomic
 from eval_core.base.strict_json import BadJson, parse_json
@@ -27,6 +28,19 @@ def append_history(
     `verdict` is what it was found to be against the one it replaces, `release` the name of the release that it is.
     """
     line = {
+        **history_line(name, measurement),
+        **({"verdict": verdict} if verdict else {}),
+        **({"release": release} if release else {}),
+    }
+    path = folder / HISTORY
+    before = read_text(path) if path.exists() else ""
+    before += "" if not before or before.endswith("\n") else "\n"
+    write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def history_line(name: str, measurement: Measurement) -> dict[str, Any]:
+    """Return what the history keeps of a measurement."""
+    return {
         "date": measurement.provenance.date,
         "baseline": name,
         "target": measurement.provenance.target,
@@ -39,14 +53,8 @@ def append_history(
         "facts_kept": None if (kept := measurement.facts_kept) is None else round(kept, 4),
         "tokens": mean_of(float(run.tokens_after) for runs in measurement.fixtures.values() for run in runs if run.ok),
         "cost_usd": _cost(measurement),
-        **({"verdict": verdict} if verdict else {}),
-        **({"release": release} if release else {}),
         "runs": run_means(measurement),
     }
-    path = folder / HISTORY
-    before = read_text(path) if path.exists() else ""
-    before += "" if not before or before.endswith("\n") else "\n"
-    write_atomic(path, before + json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def _cost(measurement: Measurement) -> float | None:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import socket
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_the_release_that_forgets_is_found_and_nothing_is_installed_twice(cli: s
     ("version", "said"),
     [
         ("7.7", "toy-agent 7.7: the index has no such version"),
-        ("9.0", "toy-agent 9.0: "),
+        ("9.0", "toy-agent 9.0: it needs another Python"),
         ("--upgrade", "No such option"),
         ("1.0; rm", "is not a version"),
     ],
@@ -183,6 +184,48 @@ def test_an_index_that_is_down_is_named(cli: small.Cli, toy: Path, monkeypatch: 
     assert done.code == 2
     assert "toy-agent 1.0: the package index cannot be reached" in done.err
     assert not list(cache_folder().glob("toy-agent-1.0-*/"))
+
+
+def test_a_python_that_only_seems_to_be_there_is_told(
+    cli: small.Cli, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = tmp_path / "bin" / "python3.99"
+    small.write(shim, "#!/bin/sh\necho 'command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(shim.parent), prepend=":")
+    about = yaml.safe_load(toy.read_text(encoding="utf-8"))
+    about["package"]["python"] = "3.99"
+    toy.write_text(yaml.safe_dump(about), encoding="utf-8")
+    done = cli("releases", str(toy), "1.0", "1.1", "--install-only")
+    assert done.code == 2
+    assert "toy-agent needs Python 3.99 or later, and there is no python3.99 on the PATH" in done.err
+
+
+def test_a_release_that_the_index_hides_from_this_python_is_not_called_missing(
+    cli: small.Cli, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = "".join(
+        f'<a href="../../wheels/toy_agent-{version}-py3-none-any.whl" data-requires-python="&gt;={python}">'
+        f"toy_agent-{version}-py3-none-any.whl</a>\n"
+        for version, python in (("9.0", "9.0"), ("1.1", "9.1"))
+    )
+    small.write(tmp_path / "index/toy-agent/index.html", f"<!DOCTYPE html>{links}")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    for name, value in (("FIND_LINKS", ""), ("EXTRA_INDEX_URL", ""), ("INDEX_URL", (tmp_path / "index").as_uri())):
+        monkeypatch.setenv(f"PIP_{name}", value)
+    hidden = cli("releases", str(toy), "9.0", "1.1", "--install-only")
+    assert "toy-agent 9.0: it needs another Python (9.0 Requires-Python >=9.0)" in hidden.err
+    missing = cli("releases", str(toy), "7.7", "1.1", "--install-only")
+    assert "toy-agent 7.7: the index has no such version (" in missing.err
+
+
+def test_two_commands_at_once_install_a_release_once(toy: Path) -> None:
+    script = "import sys; from pathlib import Path; from eval_core.domain.package import read_package; "
+    script += "from eval_core.sandbox.installs import install; install(read_package(Path(sys.argv[1])), '1.0')"
+    both = [subprocess.Popen([sys.executable, "-c", script, str(toy)]) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    (folder,) = (path for path in cache_folder().iterdir() if path.is_dir())
+    assert folder.name.startswith("toy-agent-1.0-")
 
 
 def test_a_first_release_that_the_target_does_not_drive_is_told_and_proves_nothing(

@@ -12,14 +12,17 @@ import small
 
 from eval_core.base.config import BaselineConfig, Config
 from eval_core.base.globs import watched_digest
+from eval_core.base.numbers import percent_change
 from eval_core.comparing.compare import ReportData
 from eval_core.measuring.base_branch import BranchPoint, branch_point, exported, other_environment
 from eval_core.measuring.measure import Sinks, compare_run
 from eval_core.measuring.measure import measure as measure_plan
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.plan import make_plan
+from eval_core.reporting.markdown import render_markdown
+from eval_core.reporting.view import make_view
 from eval_core.sandbox.isolation import detect
-from eval_core.storage.baselines import store_baseline
+from eval_core.storage.baselines import load_side, store_baseline
 from eval_core.storage.results import open_results
 from eval_core.strands.findings import Kind
 
@@ -182,6 +185,28 @@ def test_a_fresh_baseline_is_used_as_it_is_and_named_with_its_age(root: Path, tm
     assert any(
         note.startswith("Base: the stored baseline ") and "measured today" in note for note in data.verdict.notes
     )
+
+
+def test_a_pull_request_is_compared_with_the_last_release_as_well(root: Path, tmp_path: Path) -> None:
+    path = root / "baselines/history.jsonl"
+    release = {**json.loads(path.read_text()), "source_sha": "e" * 40, "release": "v1.4.0"}
+    path.write_text("".join(json.dumps(line) + "\n" for line in ({**release, "release": "v1.3.9"}, release)))
+    small.write(root / "mini.py", LOSES)  # decayed since the release, so that the base hides it
+    data = measure(pull_request(root, DOCUMENTED), tmp_path / "results")
+    assert data.verdict is not None
+    assert data.verdict.kind is Kind.NO_DETECTABLE_CHANGE
+    (line,) = [remark for remark in data.verdict.remarks if "release" in remark]
+    before, now = (
+        measurement.facts_kept or 0 for measurement in (load_side(root / "baselines/offline.json"), data.candidate)
+    )
+    assert line.startswith("Compared with the last release v1.4.0: ")
+    assert f"facts kept {percent_change(before, now)} (counted)." in line
+    assert line in render_markdown(make_view(data))
+
+    path.write_text(json.dumps({**release, "fingerprint": "other"}) + "\n")
+    other = measure(pull_request(root, DOCUMENTED), tmp_path / "results", "b")
+    assert other.verdict is not None
+    assert not [remark for remark in other.verdict.remarks if "release" in remark]
 
 
 def test_measuring_a_sandboxed_compressor_again_stores_nothing_new(root: Path, tmp_path: Path) -> None:
