@@ -47,6 +47,7 @@ class RunEstimate:
 
 class _Estimated(BaseModel):
     calls: int
+    """Beside those of rounds."""
     minutes: int = 0
     """Of rounds, which follow each other."""
     cached_usd: float | None
@@ -84,11 +85,6 @@ def _estimate_in_subprocess(config: Config) -> _Estimated | None:
     return None
 
 
-def _plus(one: float | None, other: float | None) -> float | None:
-    """Add two prices; an unknown one makes the sum unknown."""
-    return None if one is None or other is None else one + other
-
-
 def main() -> None:
     """Read a configuration from standard input and print the estimate of a run in this folder."""
     from eval_core.measuring.cost import estimate_cost
@@ -99,12 +95,12 @@ def main() -> None:
     plan = make_plan(RunOptions(config, base_tree=Path()))
     found = estimate_cost(plan)
     if found is not None:
-        total, rounds = found.total, plan.rounds.estimate(plan.models)
+        total, rounds = found.total, plan.rounds
         estimated = _Estimated(
-            calls=total.calls,
-            minutes=rounds.minutes,
-            cached_usd=_plus(total.cached_cost_usd, rounds.usd),
-            usd=_plus(total.cost_usd, rounds.usd),
+            calls=total.calls - (rounds.rounds if plan.target.asks_model else 0),
+            minutes=rounds.minutes(offline=False),
+            cached_usd=total.cached_cost_usd,
+            usd=total.cost_usd,
         )
         print(estimated.model_dump_json())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from eval_core.base.messages import Message, full_text
@@ -14,27 +15,12 @@ PIECE = 1_200
 LOOK_UPS = 3
 """What an agent spends on one question."""
 _LINES = 20
+_NAMES = 8
 _WORD = re.compile(r"\w{3,}")
-_COMMON = frozenset(
-    (
-        "the",
-        "and",
-        "for",
-        "with",
-        "that",
-        "this",
-        "from",
-        "was",
-        "were",
-        "are",
-        "has",
-        "have",
-        "not",
-        "but",
-        "its",
-        "into",
-    )
-)
+_COMMON = frozenset((
+    "the", "and", "for", "with", "that", "this", "from", "was", "were", "are", "has", "have", "not", "but", "its",
+    "into",
+))  # fmt: skip
 _CODE = re.compile(r"[\w./#-]*(?:[_/.#\d])[\w./-]*")
 
 
@@ -48,13 +34,27 @@ def _quoted(words: Iterable[str], how: str) -> str:
     return f" {how} ".join(f'"{word}"' for word in words)
 
 
-class Archive:
-    """The removed messages, cut into pieces."""
+class _Lines:
+    """Lines of a text by the words in them; each word is looked for once, as the same ones come in many topics."""
 
-    def __init__(self, removed: Iterable[Message]) -> None:
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self.low = [line.lower() for line in self.lines]
+        self._holding: dict[str, list[int]] = {}
+
+    def holding(self, word: str) -> list[int]:
+        if word not in self._holding:
+            self._holding[word] = [at for at, line in enumerate(self.low) if word in line]
+        return self._holding[word]
+
+
+class Archive:
+    """The removed messages, cut into pieces, and the summary, which says what to search for."""
+
+    def __init__(self, removed: Iterable[Message], summary: str = "") -> None:
         texts = [full_text(message) for message in removed]
         self.pieces = [text[at : at + PIECE] for text in texts for at in range(0, len(text), PIECE)]
-        self._low = "\n".join(texts).lower()
+        self._removed, self._summary = _Lines("\n".join(texts)), _Lines(summary)
         self._index = sqlite3.connect(":memory:")
         self._index.execute("CREATE VIRTUAL TABLE pieces USING fts5(text, tokenize = \"unicode61 tokenchars '_'\")")
         self._index.executemany(
@@ -72,29 +72,25 @@ class Archive:
         ).fetchone()
         return "" if row is None else "\n".join(self.pieces[max(0, row[0] - 2) : row[0] + 1])
 
-    def search(self, topic: str, summary: Sequence[str]) -> list[str]:
+    def _names(self, words: Sequence[str]) -> list[str]:
+        """Return the names of code that the summary ties to a topic."""
+        often = Counter(at for word in words for at in self._summary.holding(word))
+        about = sorted(at for at, many in often.items() if many >= max(2, len(words) / 2))
+        found = dict.fromkeys(name.strip("./-") for at in about for name in _CODE.findall(self._summary.lines[at]))
+        return list(found)[:_NAMES]
+
+    def search(self, topic: str) -> list[str]:
         """Look a topic up: by any of its words, by the names that the summary ties to it, and by all of its words."""
         words = words_of(topic)
-        if not words:
-            return []
-        about = [line for line in summary if sum(word in line.lower() for word in words) >= max(2, len(words) / 2)]
-        names = list(dict.fromkeys(name.strip("./-") for line in about for name in _CODE.findall(line)))[:8]
-        queries = [_quoted(words, "OR"), _quoted(names, "OR"), _quoted(words, "AND")]
+        queries = [_quoted(words, "OR"), _quoted(self._names(words), "OR"), _quoted(words, "AND")]
         return [hit for query in queries[:LOOK_UPS] if query and (hit := self._hit(query))]
-
-    def _lines(self, needles: Sequence[str]) -> Iterator[str]:
-        """Yield the lines that hold all of some texts."""
-        at = self._low.find(needles[0]) if needles else -1
-        while at >= 0:
-            end = self._low.find("\n", at) % (len(self._low) + 1)
-            start = self._low.rfind("\n", 0, at) + 1
-            if all(needle in self._low[start:end] for needle in needles):
-                yield self._low[start:end]
-            at = self._low.find(needles[0], end)
 
     def grep(self, topic: str) -> list[str]:
         """Look a topic up by plain text: as it is, then by its longest words; the first lines of each are read."""
         words = words_of(topic)
-        wanted = [[topic.lower()], words[:2], words[:1]]
-        found = ["\n".join(islice(self._lines(needles), _LINES))[: 3 * PIECE] for needles in wanted[:LOOK_UPS]]
-        return [text for text in found if text]
+        if not words:
+            return []
+        lines = [self._removed.low[at] for at in self._removed.holding(words[0])]
+        wanted = [topic.lower(), words[:2][-1], words[0]]
+        found = [list(islice((line for line in lines if needle in line), _LINES)) for needle in wanted]
+        return ["\n".join(read)[: 3 * PIECE] for read in found if read]

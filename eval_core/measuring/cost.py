@@ -48,6 +48,7 @@ from eval_core.storage.results import ResultsFolder
 _ANSWER_CHARS = 350  # about 60 words; the instructions allow 100, and the facts asked for need a quarter of that
 _SUMMARY_CHARS = 5_000  # about 1,500 tokens: models stay far below the room they are given, and agents cap it near this
 _CHARS_PER_TOKEN = 4
+ROUNDS = "compressions in rounds"
 
 
 @dataclass(frozen=True)
@@ -228,11 +229,13 @@ def estimate_cost(plan: Plan, label: str | None = None) -> CostEstimate | None:
     planned = forecast(expected, models, scope)
     if models.offline_judge:
         planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
+    if target.asks_model and plan.rounds.runs:
+        planned.append((ROUNDS, plan.rounds.planned(models)))
     purposes: dict[str, int] = {}
     for purpose, part in planned:
         purposes[purpose] = purposes.get(purpose, 0) + part.calls
     rows = _by_role(planned, models)
-    facts = [item for item in planned if item[0] in (CHECKS, "compressions", "calibration")]
+    facts = [item for item in planned if item[0] in (CHECKS, ROUNDS, "compressions", "calibration")]
     return CostEstimate(
         tuple(rows),
         tuple(purposes.items()),

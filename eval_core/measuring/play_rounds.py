@@ -17,6 +17,7 @@ from eval_core.domain.extra import PlayedRounds
 from eval_core.domain.fixture import TRIGGER, Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RoundsRecord, RunRecord, TriggerRecord, TriggerRound
+from eval_core.measuring.forecast import PlannedCalls, estimate
 from eval_core.measuring.session import MeasuringSession, compress_all
 from eval_core.models.settings import Models
 from eval_core.sandbox.due import is_stuck
@@ -35,15 +36,6 @@ _CYCLE = 0.45
 """Of a window: what is new between two compressions that fire at 70 % and free two thirds of it."""
 _CALL_MINUTES, _OFFLINE_MINUTES = 0.5, 0.01
 """For a round: with a model, all runs at the same time; offline, one run after the other on two cores."""
-
-
-@dataclass(frozen=True)
-class RoundsEstimate:
-    """What a plan comes to; the price is None where it is unknown."""
-
-    rounds: int
-    usd: float | None
-    minutes: int
 
 
 @dataclass(frozen=True)
@@ -67,35 +59,44 @@ class RoundsPlan:
     def runs(self) -> int:
         return len(SIZES[self.suite]) * (self.candidate + self.base)
 
-    def estimate(self, models: Models | None) -> RoundsEstimate:
-        """Estimate calls, cost and time."""
-        plans, each = SIZES[self.suite], self.candidate + self.base
-        rounds = sum(plan.rounds for plan in plans) * each
+    @property
+    def cycles(self) -> int:
+        """About how often the session is compressed that says itself when it is due, on all sides."""
         due = self.when_due
-        cycles = 0 if due is None else math.ceil(due.tokens / (_CYCLE * due.window)) * (1 + bool(self.base))
-        rounds += cycles
-        if not rounds:
-            return RoundsEstimate(0, 0.0, 0)
-        if models is None:
-            return RoundsEstimate(rounds, 0.0, math.ceil(_OFFLINE_MINUTES * rounds))
-        tariff = models.tariff(models.compressor)
-        sent = sum(plan.rounds * round(_INPUT * plan.window) for plan in plans) * each
-        got = sum(plan.rounds * min(round(_OUTPUT * plan.window), _MOST_OUTPUT) for plan in plans) * each
-        if due is not None:
-            sent += cycles * round(TRIGGER * due.window)
-            got += cycles * min(round(_OUTPUT * due.window), _MOST_OUTPUT)
-        usd = None if tariff is None else sent * tariff.input + got * tariff.output
-        return RoundsEstimate(rounds, usd, math.ceil(_CALL_MINUTES * max(plan.rounds for plan in plans)))
+        return 0 if due is None else math.ceil(due.tokens / (_CYCLE * due.window)) * (1 + bool(self.base))
+
+    @property
+    def rounds(self) -> int:
+        """How many compressions that is in all."""
+        return sum(plan.rounds for plan in SIZES[self.suite]) * (self.candidate + self.base) + self.cycles
+
+    def minutes(self, *, offline: bool) -> int:
+        """Say how long it takes."""
+        longest = max((plan.rounds for plan in SIZES[self.suite]), default=0)
+        return math.ceil(_OFFLINE_MINUTES * self.rounds if offline else _CALL_MINUTES * longest)
+
+    def planned(self, models: Models) -> PlannedCalls:
+        """Return the calls of the compressor's model."""
+        parts = [
+            (plan.rounds * (self.candidate + self.base), round(_INPUT * plan.window), plan.window)
+            for plan in SIZES[self.suite]
+        ]
+        if self.when_due is not None:
+            parts.append((self.cycles, round(TRIGGER * self.when_due.window), self.when_due.window))
+        sent = sum(calls * each for calls, each, _ in parts)
+        got = sum(calls * min(round(_OUTPUT * window), _MOST_OUTPUT) for calls, _, window in parts)
+        return PlannedCalls("compressor", models.compressor, self.rounds, sent, got)
 
     def price(self, models: Models | None) -> str:
         """Say what it costs and how long it takes."""
-        found = self.estimate(models)
-        price = "no cost" if models is None else "unknown price" if found.usd is None else f"about ${found.usd:.2f}"
-        what = "compressions" if models is None else "calls"
-        sessions, minutes = (
-            counted(n, name) for n, name in ((len(SIZES[self.suite]), "generated session"), (found.minutes, "minute"))
-        )
-        return f"{sessions} in rounds: {found.rounds:,} {what}, {price}, about {minutes}."
+        price, what = "no cost", "compressions"
+        if models is not None:
+            (row,) = estimate([self.planned(models)], {models.compressor: models.tariff(models.compressor)})
+            price = "unknown price" if row.cost_usd is None else f"about ${row.cost_usd:.2f}"
+            what = "calls"
+        sessions = counted(len(SIZES[self.suite]), "generated session")
+        minutes = counted(self.minutes(offline=models is None), "minute")
+        return f"{sessions} in rounds: {self.rounds:,} {what}, {price}, about {minutes}."
 
 
 async def _when_due(session: MeasuringSession, case: Case) -> TriggerRecord | None:

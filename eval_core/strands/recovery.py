@@ -44,12 +44,12 @@ def read_recovery(seen: SeenRun) -> RecoveryRecord | None:
     state = Haystack.of_messages(seen.kept.compressed)
     live = [line for line in seen.ledger.lines if line.live(len(messages))]
     lost = [line for line in live if not holds(line.fact, state)]
-    summary = [line for text in seen.kept.own_texts for line in text.splitlines()]
-    archive = Archive(message for at, message in enumerate(messages) if at not in seen.kept.indexes)
+    removed = (message for at, message in enumerate(messages) if at not in seen.kept.indexes)
+    archive = Archive(removed, "\n".join(seen.kept.own_texts))
     try:
         by_index, by_text, read = 0, 0, list[int]()
         for line in lost:
-            hits = archive.search(_topic(line), summary)
+            hits = archive.search(_topic(line))
             by_index += _there(line, "\n".join(hits))
             by_text += _there(line, "\n".join(archive.grep(_topic(line))))
             read.append(sum(map(len, hits)) // _CHARS_PER_TOKEN)

@@ -160,7 +160,7 @@ _SAID: dict[LineKind, str] = {
 }
 
 
-@dataclass
+@dataclass(eq=False)
 class _Planted:
     """One thing that the session is going to say."""
 

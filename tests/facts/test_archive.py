@@ -27,18 +27,16 @@ FILLER = "nothing of note was seen in this part of the work. " * 60
 def test_a_hit_brings_its_neighbours_along() -> None:
     text = FILLER[: PIECE - 20] + " the invoice export " + FILLER[: PIECE - 100] + " uses batch_size_417 "
     archive = Archive([small.say(FILLER), small.say(text), small.say(FILLER)])
-    (hit, again) = archive.search("invoice export", [])
+    (hit, again) = archive.search("invoice export")
     assert hit == again
     assert "batch_size_417" in hit
     assert len(hit) <= 3 * PIECE + 2
 
 
 def test_a_name_that_the_summary_ties_to_the_topic_is_looked_up_and_is_one_word() -> None:
-    archive = Archive(
-        [small.say("In lock_pool the limit is 93."), small.say("A lock is no pool: 17."), small.say(FILLER)]
-    )
-    assert not any("93" in hit for hit in archive.search("the locking of uploads", []))
-    found = archive.search("the locking of uploads", ["- the locking of uploads is in `lock_pool`"])
+    removed = [small.say("In lock_pool the limit is 93."), small.say("A lock is no pool: 17."), small.say(FILLER)]
+    assert not any("93" in hit for hit in Archive(removed).search("the locking of uploads"))
+    found = Archive(removed, "# Work\n- the locking of uploads is in `lock_pool`").search("the locking of uploads")
     assert any("93" in hit for hit in found)
 
 
@@ -46,7 +44,7 @@ def test_plain_text_reads_the_lines_that_hold_the_words() -> None:
     archive = Archive([small.say("one\nThe Retry policy is 5 tries\nthree"), small.say("a policy of another kind")])
     assert archive.grep("the retry policy")[0] == "the retry policy is 5 tries"
     assert archive.grep("payments") == []
-    assert Archive([]).search("anything", []) == Archive([]).grep("anything") == []
+    assert Archive([]).search("anything") == Archive([]).grep("anything") == []
 
 
 def test_what_a_summary_forgets_is_found_again_beside_what_it_keeps() -> None:

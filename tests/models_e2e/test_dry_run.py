@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,20 @@ def test_the_estimate_agrees_with_the_bill(project: Path, cli: small.Cli, provid
     # Equal answers with and without the session are graded once: the stand-ins cannot know which these are.
     assert found.total.calls == pytest.approx(len(provider.server.asked), rel=0.03)
     assert found.total.cost_usd == pytest.approx(provider.bill(), rel=WITHIN)
+
+
+def test_rounds_are_in_the_total_and_in_what_the_budget_is_held_against(project: Path, cli: small.Cli) -> None:
+    price = "models.prices={openai/loopback: {input: 3, output: 15}}"
+    words = ("run", "--dry-run", "--model", "openai/loopback", "--set", price, "--compare-to", "none")
+    alone, rounds, long = (cli(*words, "--suite", suite) for suite in ("quick", "rounds", "long"))
+    (line,) = [line for line in rounds.out.splitlines() if "in rounds:" in line]
+    found = re.search(r"in rounds: (\d+) calls, about \$([\d.]+)", line)
+    assert found is not None
+    assert total_of(rounds.out)[0] - total_of(alone.out)[0] == int(found[1]) == 64
+    assert total_of(rounds.out)[1] - total_of(alone.out)[1] == pytest.approx(float(found[2]), abs=0.02)
+    assert "64 compressions in rounds" in " ".join(rounds.out.split())
+    assert "The budget of $8 covers it." in alone.out
+    assert "The budget of $8 is less than that" in " ".join(long.out.split())
 
 
 def test_with_prompt_caching_it_agrees_too(project: Path, cli: small.Cli) -> None:
