@@ -153,6 +153,14 @@ class RoundLog(Protocol):
 
 
 @dataclass(frozen=True)
+class Recalled:
+    """What the agent's own search brought back, question by question, and what went wrong in it first."""
+
+    texts: tuple[str, ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class Compression:
     """The whole fixture-run: one step for each segment, or as many as were reached."""
 
@@ -181,6 +189,8 @@ class Compression:
     """Whether it can be asked when it would set in by itself."""
     trigger: Trigger | None = None
     """When it would have set in by itself, where it was asked."""
+    recalled: Recalled | None = None
+    """What the agent's own search found of what the state has lost, where it has one."""
 
     @property
     def state(self) -> list[Message]:
@@ -223,6 +233,20 @@ class HasTrigger(Protocol):
 
     async def compress_when_due(self, fixture: Fixture, *, seed: int) -> Compression:
         """Compress whenever the compressor says so, or where it says nothing, whenever the window is nearly full."""
+
+
+@runtime_checkable
+class CanRecall(Protocol):
+    """A subject that may bring a search of its own along."""
+
+    @property
+    def recalls(self) -> bool:
+        """Whether it does."""
+
+    async def recall(
+        self, fixture: Fixture, removed: Sequence[Message], questions: Sequence[Sequence[str]]
+    ) -> Recalled:
+        """Ask for each question, in up to a few queries, over the removed messages."""
 
 
 class Subject(Protocol):

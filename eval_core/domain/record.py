@@ -244,6 +244,12 @@ class RecoveryRecord(Record):
     """Found with a plain text search."""
     tokens: int
     """Read for one question, with the index."""
+    own: int | None = None
+    """Found with the agent's own search; None where it has none that could be asked."""
+    own_tokens: int = 0
+    """Read for one question, with that search."""
+    own_problem: str = ""
+    """What went wrong in it first: untrusted text."""
 
 
 class RoundsRecord(Record):

@@ -103,6 +103,14 @@ class TargetSpec(BaseModel):
             "smaller, which such an agent does not compress in use.",
         ),
     ] = None
+    recall: Annotated[
+        str | None,
+        Field(
+            pattern=rf"^{_DOTTED}(:{_DOTTED})?$",
+            description="The agent's own search of what was removed: `module:function`, a method of the compressor, or "
+            "`adapter`. Called with the removed messages and a query; asked in rounds for what a state has lost.",
+        ),
+    ] = None
     llm: Annotated[Literal["required", "none"], Field(description="Whether a normal run calls a model.")] = "required"
     env: Annotated[dict[str, str], Field(description="Environment variables; the target sees no others.")] = {}
     files: Annotated[dict[str, str], Field(description="Files written into the temporary home folder.")] = {}
@@ -155,7 +163,7 @@ class TargetSpec(BaseModel):
     def _one_kind(self) -> TargetSpec:
         if (self.compressor is None) == (self.command is None):
             raise ValueError("give either compressor (Python) or command (any language)")
-        python_only = ("python", "pythonpath", "optional_init", "method", "call")
+        python_only = ("python", "pythonpath", "optional_init", "method", "call", "recall")
         if self.command is not None and (wrong := [name for name in python_only if name in self.model_fields_set]):
             raise ValueError(f"{wrong[0]} is for Python compressors and has no meaning beside command")
         if self.command is None and self.runtime is not None:

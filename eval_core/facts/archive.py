@@ -85,6 +85,11 @@ class Archive:
         queries = [_quoted(words, "OR"), _quoted(self._names(words), "OR"), _quoted(words, "AND")]
         return [hit for query in queries[:LOOK_UPS] if query and (hit := self._hit(query))]
 
+    def queries(self, topic: str) -> list[str]:
+        """Return what an agent would ask a search of its own: the topic, the names tied to it, its longest words."""
+        words = words_of(topic)
+        return [query for query in (topic, " ".join(self._names(words)), " ".join(words[:2])) if query][:LOOK_UPS]
+
     def grep(self, topic: str) -> list[str]:
         """Look a topic up by plain text: as it is, then by its longest words; the first lines of each are read."""
         words = words_of(topic)

@@ -11,8 +11,8 @@ from eval_core.base.messages import Message
 from eval_core.base.threads import compute
 from eval_core.base.tokens import count_messages
 from eval_core.domain.call import ArmName, Draw, OpaqueState
-from eval_core.domain.case import Cell
-from eval_core.domain.compression import Compression, ModelUse, Outcome, Step, Subject, both_ends
+from eval_core.domain.case import Case, Cell
+from eval_core.domain.compression import CanRecall, Compression, ModelUse, Outcome, Step, Subject, both_ends
 from eval_core.domain.first_trigger import TriesTrigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Obeyer, OpaqueAnswerer, Unscored
@@ -33,6 +33,7 @@ from eval_core.strands.asks import read_asks
 from eval_core.strands.form import read_form, written_texts
 from eval_core.strands.invented import read_invented, read_stale
 from eval_core.strands.obeys import OBEYS
+from eval_core.strands.recovery import Asked
 from eval_core.strands.registry import read_strands
 from eval_core.strands.rounds import record_rounds
 from eval_core.strands.shown import Requests
@@ -203,7 +204,16 @@ class Executor:
         )
         if log is not None and not done.outcome.retryable:
             log.remove()
-        return done
+        return await self._recall(cell.case, done) if self.rounds_only else done
+
+    async def _recall(self, case: Case, done: Compression) -> Compression:
+        """Let the agent's own search look for what the last state of a session has lost."""
+        subject = self.subject
+        if not isinstance(subject, CanRecall) or not subject.recalls or case.ledger is None or not _measurable(done):
+            return done
+        asked = await compute(Asked.of, Kept(case.fixture.messages, done.state), case.ledger)
+        found = await subject.recall(case.fixture, asked.removed, await compute(asked.questions))
+        return replace(done, recalled=found)
 
     def unfinished(self, cell: Cell, why: str) -> RunRecord:
         """Return the record of a cell that was not executed; it is written nowhere, and a resumed run executes it."""

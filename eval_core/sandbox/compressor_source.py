@@ -46,7 +46,9 @@ def source_of(target: Target, *, watch: Sequence[str] = (), hidden: Sequence[str
 
 
 def _description(written: TargetSpec, adapter: str | None) -> dict[str, str]:
-    fields = {name: digest(value)[:16] for name, value in written.model_dump(mode="json", exclude={"watch"}).items()}
+    # A field that is newer than stored baselines counts only where it is used.
+    left_out = {"watch"} if written.recall else {"watch", "recall"}
+    fields = {name: digest(value)[:16] for name, value in written.model_dump(mode="json", exclude=left_out).items()}
     if adapter is not None:
         fields["adapter"] = digest(read_text(Path(adapter)))[:16]
     return fields

@@ -17,7 +17,7 @@ from eval_core.base.errors import UserError
 from eval_core.base.files import read_text
 from eval_core.base.messages import Message
 from eval_core.domain.call import Draw
-from eval_core.domain.compression import SMALLER, Compression, Outcome, Round, RoundLog, Step
+from eval_core.domain.compression import SMALLER, Compression, Outcome, Recalled, Round, RoundLog, Step
 from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
@@ -33,7 +33,7 @@ from eval_core.sandbox.isolation import SandboxChoice, SandboxView, interpreter,
 from eval_core.sandbox.latency import StepClock, held_up
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.request import GatewayLimits
-from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, TargetCall, opaque_tokens
+from eval_core.sandbox.target_call import CommandCall, Given, PythonCall, Started, TargetCall, opaque_tokens
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame, StepResult, error_text
 
 # Things that must be out of the child's reach, set out before each run for its self-test to look for.
@@ -87,6 +87,8 @@ _WINDOWS = 5
 """One that does not set in when the session's window is full is asked about so many of them: its own may be larger."""
 _PARTS = 100
 """The number of tokens at which it sets in is found to this part of it."""
+_MOST_RECALLED = 16_000
+"""Characters of one answer of a search: agents cut the outputs of their tools, too."""
 _TRIAL_SECONDS = 60.0
 _TRIAL = "compressing with a failing model"
 
@@ -204,17 +206,26 @@ class ProcessSubject:
         self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: RoundLog | None = None
     ) -> Compression:
         """Compress a fixture once; the provider's faults are tried again, the target's are its result."""
-        if self.complete is None:
-            stood_in = replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)
-            return await stood_in.compress(fixture, run=run, seed=seed, focus_topic=focus_topic, log=log)
-        return await self._tried(_Job(fixture, run, seed, focus_topic, log))
+        subject = self if self.complete is not None else self._unpaid(fixture)
+        return await subject._tried(_Job(fixture, run, seed, focus_topic, log))
 
     async def compress_when_due(self, fixture: Fixture, *, seed: int) -> Compression:
         """Compress whenever the target's `should_compress` says so, or whenever the window is nearly full."""
-        job = _Job(fixture, 0, seed, None, when_due=True)
-        if self.complete is not None:
-            return await self._tried(job)
-        return await replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)._tried(job)
+        subject = self if self.complete is not None else self._unpaid(fixture)
+        return await subject._tried(_Job(fixture, 0, seed, None, when_due=True))
+
+    def _unpaid(self, fixture: Fixture) -> ProcessSubject:
+        """Let the offline stand-in answer."""
+        return replace(self, complete=OfflineModel(SessionText(fixture.messages)).complete)
+
+    @property
+    def _call(self) -> TargetCall:
+        return PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
+
+    async def _built(self, now: Running, call: TargetCall, fixture: Fixture) -> Started | str:
+        """Let a new child build the target, to try something with it; a text is why it cannot."""
+        given = self.given(now, context_length=fixture.context_length, focus_topic=None, seed=0, run=0)
+        return call.ready(await now.child.ask(call.job(given), self.spec.timeout_s, "importing and building"))
 
     async def _tried(self, job: _Job) -> Compression:
         fixture, run, log = job.fixture, job.run, job.log
@@ -276,11 +287,8 @@ class ProcessSubject:
 
     async def first_trigger(self, fixture: Fixture) -> Trigger | None:
         """Ask at which number of tokens it would compress, halving what is left; None where it cannot be asked."""
-        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
+        call, news = self._call, list(fixture.messages)
         async with self.running(1, Draw()) as now:
-            given = self.given(now, context_length=fixture.context_length, focus_topic=None, seed=0, run=0)
-
-            news = list(fixture.messages)
 
             async def asked(tokens: int) -> bool | None:
                 frame = call.trigger(news, tokens)
@@ -289,25 +297,54 @@ class ProcessSubject:
                 return call.triggered(await now.child.ask(frame, self.spec.timeout_s, "saying whether it compresses"))
 
             try:
-                ready = call.ready(await now.child.ask(call.job(given), self.spec.timeout_s, "importing and building"))
+                ready = await self._built(now, call, fixture)
                 if isinstance(ready, str) or not ready.tells_when:
                     return None
                 return await _first_trigger(asked, fixture.context_length or _WINDOW)
             except (ChildGone, BadFrame):
                 return None
 
+    @property
+    def recalls(self) -> bool:
+        """Whether the target brings a search of its own along."""
+        return self.spec.recall is not None
+
+    async def recall(
+        self, fixture: Fixture, removed: Sequence[Message], questions: Sequence[Sequence[str]]
+    ) -> Recalled:
+        """Ask the target's own search, in a new child; a stand-in is its model, so that nothing is paid."""
+        subject, texts, problem = self._unpaid(fixture), list[str](), ""
+        async with subject.running(1, Draw()) as now:
+            try:
+                ready = await subject._built(now, self._call, fixture)
+                if isinstance(ready, str):
+                    return Recalled((), ready)
+                frame = {"do": "recall", "name": self.spec.recall, "messages": list(removed), "most": _MOST_RECALLED}
+                for queries in questions:
+                    found = []
+                    for query in queries:
+                        what = "searching the removed messages"
+                        answer = await now.child.ask({**frame, "query": query}, self.spec.timeout_s, what)
+                        frame["messages"] = []  # the launcher holds them
+                        if answer["phase"] == "recalled":
+                            found.append(str(answer.get("text"))[:_MOST_RECALLED])
+                        else:
+                            problem = problem or error_text(answer)
+                    texts.append("\n".join(found))
+            except (ChildGone, BadFrame) as exc:
+                problem = problem or str(exc)
+            return Recalled(tuple(texts), now.view.outside(problem, self.tree))
+
     async def _fail_once(self, fixture: Fixture, failure: ModelFailure) -> FailureReaction | None:
         """Return what it did when its model failed; None where it asked nothing that could fail."""
         model = FailingModel(failure, OfflineModel(SessionText(fixture.messages)))
         spec = self.spec.model_copy(update={"timeout_s": min(self.spec.timeout_s, _TRIAL_SECONDS)})
         subject = replace(self, spec=spec, complete=model.complete)
-        call: TargetCall = PythonCall(spec) if spec.command is None else CommandCall(spec)
-        segment = fixture.messages[: fixture.cuts[0]]
+        call, segment = subject._call, fixture.messages[: fixture.cuts[0]]
         async with subject.running(1, Draw()) as now:
-            given = subject.given(now, context_length=fixture.context_length, focus_topic=None, seed=0, run=0)
             result: StepResult | str
             try:
-                ready = call.ready(await now.child.ask(call.job(given), spec.timeout_s, "importing and building"))
+                ready = await subject._built(now, call, fixture)
                 if isinstance(ready, str):
                     result = ready
                 else:
@@ -413,8 +450,7 @@ class ProcessSubject:
     async def _drive(self, now: Running, job: _Job, progress: _Progress) -> StepVerdict:
         """Build the compressor and take it through the segments that are left."""
         child = now.child
-        call: TargetCall = PythonCall(self.spec) if self.spec.command is None else CommandCall(self.spec)
-        context_length = job.fixture.context_length
+        call, context_length = self._call, job.fixture.context_length
         given = self.given(now, context_length=context_length, focus_topic=job.focus_topic, seed=job.seed, run=job.run)
         if progress.steps:
             given = replace(given, resume=(progress.steps[-1], progress.state))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
+from eval_core.base.messages import Message
 from eval_core.base.numbers import percent, tokens
+from eval_core.domain.compression import Recalled
 from eval_core.domain.record import RecoveryRecord
-from eval_core.domain.session_ledger import LedgerLine
+from eval_core.domain.session_ledger import LedgerLine, SessionLedger
 from eval_core.facts.archive import Archive
 from eval_core.facts.fact_text import Haystack
 from eval_core.facts.haystack import holds
+from eval_core.facts.verbatim import Kept
 from eval_core.strands.evidence import Evidence
 from eval_core.strands.findings import Finding, StrandState
 from eval_core.strands.strand import SeenRun
@@ -18,6 +24,7 @@ from eval_core.strands.strand import SeenRun
 _FEWEST = 5
 """Lost facts of all sessions; of fewer, a share says little."""
 _CHARS_PER_TOKEN = 4
+_MOST_SAID = 200
 
 
 def _topic(line: LedgerLine) -> str:
@@ -36,35 +43,81 @@ def _there(line: LedgerLine, text: str) -> bool:
     return all(anchor.lower() in low for anchor in line.anchors) or holds(line.fact, Haystack.of(text))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a state has lost of what holds, and where it could be searched for."""
+
+    live: int
+    lost: tuple[LedgerLine, ...]
+    removed: tuple[Message, ...]
+    summary: str
+
+    @classmethod
+    def of(cls, kept: Kept, ledger: SessionLedger) -> Asked:
+        """Read one compression."""
+        state = Haystack.of_messages(kept.compressed)
+        live = [line for line in ledger.lines if line.live(len(kept.original))]
+        lost = tuple(line for line in live if not holds(line.fact, state))
+        removed = tuple(message for at, message in enumerate(kept.original) if at not in kept.indexes)
+        return cls(len(live), lost, removed, "\n".join(kept.own_texts))
+
+    def questions(self) -> list[list[str]]:
+        """Return what the agent's own search is asked, lost fact by lost fact."""
+        with closing(Archive(self.removed, self.summary)) as archive:
+            return [archive.queries(_topic(line)) for line in self.lost]
+
+
+def _found(lost: Sequence[LedgerLine], recalled: Recalled | None) -> dict[str, Any]:
+    """Read what the agent's own search brought back."""
+    if recalled is None:
+        return {}
+    read = [len(text) // _CHARS_PER_TOKEN for text in recalled.texts]
+    return {
+        "own": sum(_there(line, text) for line, text in zip(lost, recalled.texts, strict=False)),
+        "own_tokens": round(fmean(read)) if read else 0,
+        "own_problem": recalled.problem[:_MOST_SAID],
+    }
+
+
 def read_recovery(seen: SeenRun) -> RecoveryRecord | None:
     """Ask an archive of the removed messages for every fact that holds and that the state has lost."""
     if seen.ledger is None or seen.compression.opaque is not None:
         return None
-    messages = seen.fixture.messages
-    state = Haystack.of_messages(seen.kept.compressed)
-    live = [line for line in seen.ledger.lines if line.live(len(messages))]
-    lost = [line for line in live if not holds(line.fact, state)]
-    removed = (message for at, message in enumerate(messages) if at not in seen.kept.indexes)
-    archive = Archive(removed, "\n".join(seen.kept.own_texts))
-    try:
-        by_index, by_text, read = 0, 0, list[int]()
-        for line in lost:
+    asked = Asked.of(seen.kept, seen.ledger)
+    by_index, by_text, read = 0, 0, list[int]()
+    with closing(Archive(asked.removed, asked.summary)) as archive:
+        for line in asked.lost:
             hits = archive.search(_topic(line))
             by_index += _there(line, "\n".join(hits))
             by_text += _there(line, "\n".join(archive.grep(_topic(line))))
             read.append(sum(map(len, hits)) // _CHARS_PER_TOKEN)
-    finally:
-        archive.close()
     return RecoveryRecord(
-        live=len(live), lost=len(lost), searched=by_index, plain=by_text, tokens=round(fmean(read)) if read else 0
+        live=asked.live,
+        lost=len(asked.lost),
+        searched=by_index,
+        plain=by_text,
+        tokens=round(fmean(read)) if read else 0,
+        **_found(asked.lost, seen.compression.recalled),
     )
+
+
+def _own_words(records: Sequence[RecoveryRecord]) -> str:
+    """Tell of the agent's own search; nothing where none was asked."""
+    asked = [record for record in records if record.own is not None]
+    lost = sum(record.lost for record in asked)
+    if not lost:
+        return ""
+    share, read = sum(record.own or 0 for record in asked) / lost, sum(record.own_tokens for record in asked)
+    problem = next((f" ({record.own_problem})" for record in asked if record.own_problem), "")
+    return f"; {percent(share)} by its own search, {tokens(read / len(asked))} tokens a question{problem}"
 
 
 def _words(records: Sequence[RecoveryRecord]) -> str:
     lost = sum(record.lost for record in records)
     searched, plain = (sum(getattr(record, name) for record in records) / lost for name in ("searched", "plain"))
     read = sum(record.tokens * record.lost for record in records) / lost
-    return f"{percent(searched)} by an index, {percent(plain)} by plain text; {tokens(read)} tokens a question"
+    simple = f"{percent(searched)} by an index, {percent(plain)} by plain text; {tokens(read)} tokens a question"
+    return simple + _own_words(records)
 
 
 def compare_recovery(evidence: Evidence) -> Finding | None:

@@ -116,13 +116,29 @@ def _due(driver: Driver, messages: list[Any], tokens: int) -> dict[str, Any]:
         return {"phase": "raised", "error": describe_error(exc)}
 
 
+def _recall(driver: Driver, removed: list[Any], command: dict[str, Any]) -> dict[str, Any]:
+    """Ask the target's own search of the removed messages."""
+    try:
+        return {
+            "phase": "recalled",
+            "text": driver.recall(command["name"], removed, command["query"])[: command["most"]],
+        }
+    except BaseException as exc:
+        return {"phase": "raised", "error": describe_error(exc)}
+
+
 def _serve(channel: Channel, driver: Driver, state: list[Any]) -> None:
     said: list[Any] = []  # since the last compression, as far as it was asked whether one is due
+    removed: list[Any] = []
     while True:
         command = channel.receive()
         if command["do"] == "due":
             said += command["messages"]
             channel.send(_due(driver, state + said, command["tokens"]))
+            continue
+        if command["do"] == "recall":
+            removed = command["messages"] or removed
+            channel.send(_recall(driver, removed, command))
             continue
         if command["do"] != "compress":
             return

@@ -8,6 +8,7 @@ import difflib
 import errno
 import importlib
 import inspect
+import json
 import os
 import pkgutil
 import resource
@@ -227,6 +228,21 @@ class Driver:
         counted = [name for name in names[1:] if "token" in name]
         return asked(messages, **dict.fromkeys(counted[:1], tokens))
 
+    def recall(self, name: str, removed: list[Any], query: str) -> str:
+        """Ask the agent's own search: the adapter's, a method, or a function of the tree; rows become one text."""
+        if name == "adapter":
+            function = self._adapter.get("recall")
+            if function is None:
+                raise SetupError("the adapter has no recall(instance, messages, query)")
+            found = self._awaited(function(self._instance, removed, query))
+        else:
+            function = _resolve(name, []) if ":" in name else getattr(self._instance, name)
+            found = self._awaited(function(removed, query))
+        if found is None or isinstance(found, str):
+            return found or ""
+        rows = found if isinstance(found, dict) else list(found)
+        return json.dumps(rows, ensure_ascii=False, default=str)
+
     def status(self) -> Any:
         """Ask the adapter whether the compressor fell back."""
         return self._adapter["status"](self._instance) if "status" in self._adapter else None
@@ -245,6 +261,9 @@ class Driver:
         self._adapter["set_state"](self._instance, state)
 
 
+_HOOKS = ("create", "compress", "should_compress", "recall", "status", "get_state", "set_state")
+
+
 def _adapter(source: str | None, name: str) -> dict[str, Any]:
     if source is None:
         return {}
@@ -255,11 +274,7 @@ def _adapter(source: str | None, name: str) -> dict[str, Any]:
         exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the base branch's own file
     except BaseException as exc:
         raise SetupError(f"the adapter {name} {_told(exc)}") from None
-    return {
-        key: value
-        for key, value in vars(module).items()
-        if key in ("create", "compress", "should_compress", "status", "get_state", "set_state") and callable(value)
-    }
+    return {key: value for key, value in vars(module).items() if key in _HOOKS and callable(value)}
 
 
 def build(job: dict[str, Any], search: list[str]) -> Driver:
