@@ -97,6 +97,8 @@ class StrandRow:
     verdict: str
     details: tuple[str, ...]
     """Quotations from sessions and summaries: whoever shows them makes them harmless."""
+    parts: tuple[tuple[str, str, str], ...] = ()
+    """The two sides part by part: what, base, candidate."""
 
     def first(self, most: int) -> tuple[str, ...]:
         """Return the first details, and how many more there are."""
@@ -187,6 +189,7 @@ def _strands(verdict: Verdict | None) -> tuple[StrandRow, ...]:
             item.candidate,
             item.state.words,
             () if item.name == "asks" and item.state is StrandState.CHANGED else item.details,
+            item.parts,
         )
         for item in (verdict.strands if verdict else ())
     )

@@ -160,6 +160,8 @@ class Finding(_Frozen):
     """What is gone and was accepted in the configuration; it is not counted as a loss."""
     details: tuple[str, ...] = ()
     """What exactly: names from sessions and summaries, to be shown as quotations."""
+    parts: tuple[tuple[str, str, str], ...] = ()
+    """The two sides part by part, in words of ours: what, base, candidate."""
     leans_down: bool = False
     """Whether far more facts are kept less often than more often, though no test calls it worse."""
     loss: float = 0.0

@@ -36,7 +36,7 @@ IDLE = 0.1
 _OLD_FROM = 2
 """The round, from 0, from which on there are old facts."""
 _FEWEST_SESSIONS = 2
-_NAMED = 12
+_NAMED, _KINDS = 12, 4
 
 UNSAID, SUPERSEDED, LOST, WRITTEN, VERBATIM = "_~0sv"
 """One sign for each fact and round: not said yet; no longer holding; lost; in the compressor's own text; verbatim."""
@@ -251,12 +251,23 @@ class _Told:
     state: StrandState | None = None
 
 
-def _mean_kept(side: Mapping[str, Sequence[Played]]) -> float:
-    return fmean(_mean(run.kept()) for runs in side.values() for run in runs)
+def _kept_words(side: Mapping[str, Sequence[Played]], kind: str | None = None) -> str:
+    """Say which share of the facts is kept, in the mean over rounds and after the last one."""
+    kept = [run.kept(kind) for runs in side.values() for run in runs]
+    return f"{percent(_mean([_mean(run) for run in kept]))}, at the end {percent(_mean([run[-1] for run in kept]))}"
 
 
-def _end_kept(side: Mapping[str, Sequence[Played]]) -> float:
-    return fmean(run.kept()[-1] for runs in side.values() for run in runs)
+def _kinds(
+    base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequence[Played]]
+) -> list[tuple[str, str, str]]:
+    """Return both sides by kind, those that moved most first."""
+    found = []
+    for kind in {feature.kind for feature in _features((base, candidate))}:
+        before, now = (
+            _mean([_mean(run.kept(kind)) for runs in side.values() for run in runs]) for side in (base, candidate)
+        )
+        found.append((-abs(now - before), plural(kind), _kept_words(base, kind), _kept_words(candidate, kind)))
+    return [(name, before, now) for _, name, before, now in sorted(found)[:_KINDS]]
 
 
 @dataclass(frozen=True)
@@ -303,12 +314,12 @@ def _count(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequenc
         -sum(item.rounds for item in lost) / live,
         sum(item.rounds for item in gained) / live,
         (
+            smallest,
             *(
                 f"round {item.first}: {item.fact.value} ({item.fact.kind.replace('_', ' ')}, {item.session}, "
                 f"message {item.fact.message})"
                 for item in lost[:_NAMED]
             ),
-            smallest,
         ),
     )
 
@@ -417,11 +428,12 @@ def compare_rounds(evidence: Evidence) -> Finding | None:
     oracle = fmean(_mean(runs[0].record.oracle) for runs in candidate.values())
     idle = [sum(run.idle for runs in side.values() for run in runs) for side in (base, candidate)]
     played_in = f"{counted(len(shared), 'session')} of up to {counted(rounds, 'round')}"
-    told.details = (*told.details, f"{played_in}; a perfect copy would score {percent(oracle)}")
+    about = [f"{played_in}; a perfect copy would score {percent(oracle)}"]
     if any(idle):
-        told.details += (f"rounds that freed less than {percent(IDLE)} of the tokens: {idle[0]} → {idle[1]}",)
-    sides = (f"{percent(_mean_kept(side))}, at the end {percent(_end_kept(side))}" for side in (base, candidate))
-    return _finding(told, *sides)
+        about.append(f"rounds that freed less than {percent(IDLE)} of the tokens: {idle[0]} → {idle[1]}")
+    told.details = (*about, *told.details)
+    parts = [*_kinds(base, candidate), ("a perfect copy", percent(oracle), percent(oracle))]
+    return _finding(told, _kept_words(base), _kept_words(candidate)).model_copy(update={"parts": tuple(parts)})
 
 
 def _finding(told: _Told, base: str = "", candidate: str = "") -> Finding:

@@ -21,9 +21,10 @@ from bot.pull_request.result_body import READING, CommentContext, result_body
 from bot.pull_request.ticket import Ticket
 from bot.steps.comment import LIMIT
 from eval_core.comparing.compare import ReportData, compare_measurements
+from eval_core.domain.extra import PlayedRounds
 from eval_core.domain.grade import DIMENSIONS
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
+from eval_core.domain.record import LineRecord, RoundsRecord, RoundState, RunRecord
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import ReportView, make_view
 from eval_core.strands.findings import Kind
@@ -61,6 +62,28 @@ def text(
         base="compared with `main` at `bbbbbbb`, by its stored baseline (12 days old, 3 commits behind)",
     )
     return result_body(shown or view(), ticket, around, budget=budget)
+
+
+def test_what_rounds_lose_is_one_sentence_and_a_small_table() -> None:
+    def played(fates: list[str]) -> list[RoundsRecord]:
+        facts = [LineRecord(name=f"d{n}", kind="decision", value=f"d{n}", message=n, said=[0]) for n in range(4)]
+        rounds = [RoundState(before=900, after=300, written=200, fates=signs) for signs in fates]
+        return [RoundsRecord(session="long", facts=facts, rounds=rounds, oracle=[1.0, 0.75])]
+
+    base = _fixed(adopted.measured("anchored", 10))
+    beside = PlayedRounds(base=played(["ssss", "ssss"]), candidate=played(["ssss", "s000"]))
+    candidate = base.model_copy(update={"extra": base.extra.model_copy(update={"rounds": beside})})
+    verdict, part = compare_measurements(base, candidate)
+    shown = text(shown=make_view(ReportData(candidate, base=part, verdict=verdict)))
+    assert "3 of 4 facts are lost sooner when sessions are compressed again and again, all of them decisions" in shown
+    table = [
+        "| Over rounds | Base | This PR |",
+        "|---|---|---|",
+        "| decisions | 100 %, at the end 100 % | 62 %, at the end 25 % |",
+        "| a perfect copy | 88 % | 88 % |",
+    ]
+    assert "\n".join(table) in shown
+    assert "a perfect copy" not in text()
 
 
 def test_the_comment_is_the_one_that_was_looked_at() -> None:

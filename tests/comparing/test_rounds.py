@@ -78,7 +78,13 @@ def test_runs_that_repeat_are_counted_by_name() -> None:
     assert finding is not None
     assert finding.state is StrandState.WORSE
     assert "all of them decisions, the first in round 5" in finding.says
-    assert finding.details[0] == "round 5: value_0 (decision, session-0, message 0)"
+    assert "round 5: value_0 (decision, session-0, message 0)" in finding.details
+    assert finding.details[0] == "4 sessions of up to 8 rounds; a perfect copy would score 100 %"
+    assert finding.parts == (
+        ("decisions", "100 %, at the end 100 %", "82 %, at the end 50 %"),
+        ("values", "100 %, at the end 100 %", "100 %, at the end 100 %"),
+        ("a perfect copy", "100 %", "100 %"),
+    )
     assert finding.gain == 0 < finding.loss
 
 
