@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,7 +16,6 @@ LineKind = Literal[
     "rule", "item", "approval", "request", "decision", "value", "error", "path", "identifier", "host", "hash",
     "pull_request",
 ]  # fmt: skip
-LINE_KINDS: tuple[str, ...] = get_args(LineKind)
 Status = Literal["open", "done", "failed", "blocked", "abandoned", "asked", "given", "refused"]
 _APPROVAL = ("asked", "given", "refused")
 _FACT_KINDS: dict[str, FactKind] = {

@@ -13,13 +13,14 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 # The closed classes, English and German. What follows "not even" or "not only" is no second denial.
 _DENIALS = _words(
-    r"(?:not|never|no|nothing|nobody|none|neither|nor|cannot|\w{1,8}n['’]t|nicht|nie|niemals|nichts|niemand"
+    r"(?:not|never|no(?!,)|nothing|nobody|none|neither|nor|cannot|\w{1,8}n['’]t|nicht|nie|niemals|nichts|niemand"
     r"|niemanden|kein(?:e[nmrs]?)?)(?! (?:even|only|just|einmal|nur)\b)|(?:do|must|should|shall|may|can)not"
 )
 _NOT_EVEN = _words(r"(?:not|nicht) (?:even|only|just|einmal|nur)")
 _WEAK = _words(
-    r"could|might|optional(?:ly)?|preferabl[ey]|ideally|perhaps|maybe|(?:if|where|when(?:ever)?) possible|consider"
-    r"|suggest(?:ed|ion)?|könnten?|vielleicht|möglichst|wenn möglich|eventuell"
+    r"(?:would|might|could) be (?:good|nice|better|best|wise) to|could|might|optional(?:ly)?"
+    r"|preferabl[ey]|ideally|perhaps|maybe|(?:if|where|when(?:ever)?) possible"
+    r"|consider|suggest(?:ed|ion)?|könnten?|vielleicht|möglichst|wenn möglich|eventuell"
 )
 _MAY = _words(r"may|can|kann|können|darf|dürfen")
 """With a denial these forbid: nothing may, may not."""
@@ -30,12 +31,11 @@ _TURNS = _words(
 )
 """Words that may turn a sentence round without being a denial: where they differ, nothing is certain."""
 _EMPTY = _words(
-    r"(?:every|any|some)(?:thing|body|one)|you|your|the|and|all|also|its|ever|then|please|jede[rsnm]?|alles|alle|auch|bitte"
+    r"(?:every|any|some)(?:thing|body|one)?|about|you|your|the|and|all|also|its|ever|then|please|jede[rsnm]?|alles|alle|auch|bitte"
     r"|be|been|is|are|was|were|has|have|had|does|did|will|would|should|shall|wird|werden|wurde|ist|sind|soll(?:te)?"
 )
 _TOKEN = re.compile(r"[^\W_][\w./:#@+-]*\w|[^\W_]")
 _ENDING = re.compile(r"(?<=\w{4})(?:ings?|ed|es|s|en|e)$")
-_CUT = re.compile(r"[,;:!?()]+(?:\s+|$)|\.(?:\s+|$)|\s[-–—]+\s")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ class Clause:
 
     @cached_property
     def denials(self) -> int:
-        """How often it denies."""
         return len(_DENIALS.findall(self.text))
 
     @cached_property
@@ -56,7 +55,6 @@ class Clause:
 
     @cached_property
     def strong(self) -> bool:
-        """Whether it says so with a word such as must."""
         return _STRONG.search(self.text) is not None
 
     @cached_property
@@ -74,48 +72,6 @@ class Clause:
         return frozenset(_ENDING.sub("", word) for word in found if len(word) > 2 or word.isdigit())
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A sentence or an item of a list, with the heading that it is under."""
-
-    text: str
-    heading: str = ""
-
-    @cached_property
-    def whole(self) -> Clause:
-        return Clause(self.text)
-
-    @cached_property
-    def clauses(self) -> list[Clause]:
-        """The sentence cut at its punctuation."""
-        return [Clause(part.strip()) for part in _CUT.split(self.text) if part.strip()]
-
-
-_HEADING = re.compile(
-    r"^(?:#{1,6}\s+(?P<marked>.+?)|\*\*(?P<bold>[^*]{3,60})\*\*:?|(?P<label>[A-Z][\w /&-]{2,40}):)\s*$"
-)
-_LABEL = re.compile(r"^\*{0,2}([A-Z][\w /&-]{2,30}?)\*{0,2}:\*{0,2}\s+(?=\S)")
-_BULLET = re.compile(r"^(?:[-*•>]\s+|\d+[.)]\s+|\[(?:user|assistant|system|tool)\]:?\s+)+", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_]|[\"'`(])")
-
-
-def passages(text: str) -> list[Statement]:
-    """Take a text apart into sentences and items of lists."""
-    found, heading = [], ""
-    for line in text.splitlines():
-        if match := _HEADING.match(line.strip()):
-            heading = match["marked"] or match["bold"] or match["label"]
-            continue
-        body = _BULLET.sub("", line.strip())
-        label = _LABEL.match(body)
-        found += [
-            Statement(part, f"{heading}: {label[1]}" if label else heading)
-            for part in _SENTENCE.split(body)
-            if part.strip()
-        ]
-    return found
-
-
 # In which state an item of work is said to be, and whether something was approved.
 _STATUS = {
     "open": _words(
@@ -124,7 +80,7 @@ _STATUS = {
         r"|offen|geplant|ausstehend|noch nicht|still (?:has|have|needs?|planned|to)"
     ),
     "done": _words(
-        r"done|completed?|finished|resolved|pass(?:ed|es)|succeeded|erledigt|fertig|abgeschlossen|bestanden"
+        r"done|completed?|finished|resolved|pass(?:ed|es)|succeeded|green|erledigt|fertig|abgeschlossen|bestanden|grün"
     ),
     "failed": _words(r"fail(?:s|ed|ing|ures?)?|red|broken|fehlgeschlagen|gescheitert|rot"),
     "blocked": _words(r"blocked|on hold|wait(?:s|ing)|stalled|blockiert|wartet"),

@@ -13,10 +13,11 @@ from functools import cached_property
 
 from eval_core.base.messages import Message, content_text, full_text
 from eval_core.domain.session_ledger import LedgerLine, SessionLedger
-from eval_core.facts.clauses import Clause, Statement, approval_word, is_planned, passages, status_word
+from eval_core.facts.clauses import Clause, approval_word, is_planned, status_word
 from eval_core.facts.fact_text import Haystack, infer_kind, normalise
 from eval_core.facts.haystack import value_in
 from eval_core.facts.language import language
+from eval_core.facts.passages import Statement, passages
 
 
 class LineState(StrEnum):
@@ -24,6 +25,7 @@ class LineState(StrEnum):
 
     SAME = "same"
     CONSENT = "consent that no message gives"
+    INVENTED = "an order that no message gives"
     NOT_LOST = 'lost its "not"'
     NOT_ADDED = 'gained a "not"'
     STATUS = "another status"
@@ -37,7 +39,7 @@ class LineState(StrEnum):
     ABSENT = "absent"
 
 
-BAD = frozenset(LineState) - {LineState.SAME, LineState.STRICTER, LineState.UNCLEAR, LineState.ABSENT}
+BAD = frozenset(LineState) - {LineState.SAME, LineState.UNCLEAR, LineState.ABSENT}
 _READ = frozenset({"rule", "item", "approval", "request", "decision"})
 """Kinds of lines that say something; values, paths and errors are strings, which the facts follow."""
 _SHARE = 0.6  # of a line's words that must be there to call it the same sentence
@@ -46,17 +48,20 @@ _UNFINISHED = frozenset({"open", "failed", "blocked"})
 _ACTIVE = re.compile(
     r"\b(?:active|current) (?:task|request|goal)\b|\btask snapshot\b|\bin force\b|\baktuelle\w* aufgabe", re.IGNORECASE
 )
-_ORDERED = re.compile(
-    r"\bthe user(?:'s)? (?:\w+ )?(?:requires?|required|demand(?:s|ed)|insist(?:s|ed)|ordered|instructed"
-    r"|forbade|forbids)\b",
-    re.IGNORECASE,
-)
-_CONSENT = re.compile(
+_OF_THE_USER = re.compile(
     r"\bthe user (?:(?:has|have|had|already|explicitly|also|later) ){0,3}(?:approved|authori[sz]ed|consented to"
-    r"|agreed to|permitted|granted|signed off(?: on)?|gave (?:\w+ ){0,2}(?:approval|permission|consent) (?:to|for))"
-    r"(?P<of>[^.;\n]{3,160})|\bder nutzer hat (?P<was>[^.;\n]{3,120}?) (?:genehmigt|erlaubt|freigegeben|zugestimmt)\b",
+    r"|agreed to|permitted|granted|signed off(?: on)?|gave (?:\w+ ){0,2}(?:approval|permission|consent) (?:to|for)"
+    r"|(?P<order>ordered|instructed|forb(?:ids|ade)|requires?d?|demand(?:s|ed)|insist(?:s|ed)(?: on)?))"
+    r"(?P<of>(?:[^.;\n]|\.(?=\S)){3,160})"
+    r"|\bder nutzer hat (?P<was>[^.;\n]{3,120}?) (?:genehmigt|erlaubt|freigegeben|zugestimmt)\b",
     re.IGNORECASE,
 )
+_LIST = re.compile(r"[,;.]\s")
+_AS_RULES = re.compile(
+    r"\b(?:users?|nutzer|constraints?|preferences?|rules?|requirements?|instructions?|regeln|vorgaben)\b", re.IGNORECASE
+)
+_ENOUGH = 200  # characters that tell the language of a summary
+_STEM = 5  # letters that tell a word from others
 _RELATIVE = re.compile(r"\b(?:after|before|once|until|nach|bevor|vor|erst)\b", re.IGNORECASE)
 
 
@@ -92,9 +97,10 @@ def _turned(said: Statement, told: Statement) -> LineState | None:
     if _alike(said.whole, told.whole) and (before > 0) != (now > 0):
         return LineState.NOT_LOST if before else LineState.NOT_ADDED
     pairs = [(a.denials, b.denials) for a in said.clauses for b in told.clauses if _alike(a, b)]
-    if now < before:  # one clause may have lost its denial while another has kept its own
-        return LineState.NOT_LOST if any(had and not has for had, has in pairs) else None
-    return LineState.NOT_ADDED if not before and any(has for _, has in pairs) else None
+    lost, gained = any(had and not has for had, has in pairs), any(has and not had for had, has in pairs)
+    if lost and (now < before or (now == before and gained)):  # another clause may have kept its denial, or taken it
+        return LineState.NOT_LOST
+    return LineState.NOT_ADDED if gained and not before else None
 
 
 def _rule(line: LedgerLine, said: Sequence[Statement], told: Statement) -> LineState:
@@ -114,22 +120,18 @@ def _rule(line: LedgerLine, said: Sequence[Statement], told: Statement) -> LineS
     return next((state for state in LineState if state in states), LineState.UNCLEAR)
 
 
-def _item(found: str | None, allowed: Set[str]) -> LineState:
-    """Hold the status that a text names against those that the item may have."""
-    if found is None or not allowed:
+def _held(line: LedgerLine, found: str | None, allowed: Set[str]) -> LineState:
+    """Hold the status that a text names against those that an item of work or an approval may have."""
+    if found is None:
         return LineState.UNCLEAR
+    if line.kind == "approval" and found == "given" and "given" not in allowed:
+        return LineState.CONSENT
+    if line.kind == "approval":
+        return LineState.STATUS if found == "refused" and allowed == {"given"} else LineState.SAME
     unfinished = found in _UNFINISHED and bool(allowed & _UNFINISHED)
     # What failed on the way to being done, or was given up, did fail.
     past = found == "failed" or (found == "blocked" and allowed != {"done"})
     return LineState.SAME if found in allowed or unfinished or past else LineState.STATUS
-
-
-def _approval(found: str | None, allowed: Set[str]) -> LineState:
-    if found == "given" and "given" not in allowed:
-        return LineState.CONSENT
-    if found is None:
-        return LineState.UNCLEAR
-    return LineState.STATUS if found == "refused" and allowed == {"given"} else LineState.SAME
 
 
 def _status(line: LedgerLine, allowed: Set[str], told: Statement) -> LineState:
@@ -138,16 +140,15 @@ def _status(line: LedgerLine, allowed: Set[str], told: Statement) -> LineState:
     if at is None:
         return LineState.UNCLEAR
     read = approval_word if line.kind == "approval" else status_word
-    found = read(told.clauses[at].text)
-    after = told.clauses[at + 1 : at + 2]
-    if found is None and after and len(after[0].text.split()) <= 3:
-        found = read(after[0].text)
-    if line.kind == "approval":
-        return _approval(found, allowed)
-    if found is None and allowed == {"done"} and is_planned(told.heading):
+    beside = [clause.text for clause in told.clauses[at + 1 : at + 2] if len(clause.text.split()) <= 3]
+    label, colon, rest = told.text.partition(":")
+    if at and colon and label == told.clauses[0].text and not _LIST.search(rest[: rest.find(told.clauses[at].text)]):
+        beside.append(label)  # "Done: ..."
+    found = next(filter(None, map(read, [told.clauses[at].text, *beside])), None)
+    if found is None and line.kind == "item" and allowed == {"done"} and is_planned(told.heading):
         # A heading such as "Planned" speaks of the items that begin with what they are about.
         found = "open" if line.anchors[0] in told.text[: _NEAR_START + len(line.anchors[0])] else None
-    return _item(found, allowed)
+    return _held(line, found, allowed)
 
 
 @dataclass(frozen=True)
@@ -159,17 +160,17 @@ class LedgerReader:
 
     @cached_property
     def _said(self) -> dict[str, list[Statement]]:
-        """The sentences that state each rule: its own text and those of the messages that say it."""
-        told = {
-            line.id: [part for at in line.said for part in passages(content_text(self.messages[at]))]
+        """The sentences of messages that state each rule."""
+        return {
+            line.id: [part for part in passages(texts) if _speaks_of(line.anchors, part.text)]
             for line in self.ledger.lines
             if line.kind == "rule"
+            for texts in ["\n".join(content_text(self.messages[at]) for at in line.said)]
         }
-        return {
-            line.id: [Statement(line.text), *(part for part in told[line.id] if _speaks_of(line.anchors, part.text))]
-            for line in self.ledger.lines
-            if line.id in told
-        }
+
+    @cached_property
+    def _session(self) -> str:
+        return "\n".join(map(full_text, self.messages)).lower()
 
     @cached_property
     def _answered(self) -> list[frozenset[str]]:
@@ -189,11 +190,11 @@ class LedgerReader:
         flagged = {reading.quote for reading in found.values() if reading.state is LineState.CONSENT}
         for passage, _ in told:
             found |= dict(self._order(passage))
-            found |= {} if passage.text in flagged else dict(self._consents(passage.text))
-        spoken, expected = language("\n".join(texts)), self.ledger.language
-        return found | (
-            {"language": Reading(LineState.LANGUAGE, spoken)} if spoken and expected not in (None, spoken) else {}
-        )
+            found |= {} if passage.text in flagged else dict(self._invented(passage.text))
+        whole, expected = "\n".join(texts), self.ledger.language
+        spoken = language(whole) if len(whole) >= _ENOUGH else None
+        other = spoken and expected not in (None, spoken)
+        return found | ({"language": Reading(LineState.LANGUAGE, spoken)} if other else {})
 
     def _line(self, line: LedgerLine, about: Sequence[Statement], kept_from: int) -> Reading:
         over = line.superseded_at is not None and line.superseded_at <= kept_from
@@ -208,16 +209,28 @@ class LedgerReader:
         return next(item for state in LineState for item in read if item.state is state)
 
     def _state(self, line: LedgerLine, told: Statement, kept_from: int) -> LineState:
-        if line.speaker in ("assistant", "tool") and _ORDERED.search(told.text):
-            return LineState.SPEAKER
+        if line.speaker in ("assistant", "tool"):
+            ordered = any(match["order"] for match in _OF_THE_USER.finditer(told.text))
+            if ordered or self._as_rule(line, told):
+                return LineState.SPEAKER
         if line.kind == "rule" and line.speaker != "tool":
-            return _rule(line, self._said[line.id], told)
+            return _rule(line, [Statement(line.text), *self._said[line.id]], told)
         if line.kind in ("item", "approval"):
             # What a summary of the middle says may hold until the messages that were kept.
             then = line.status_at(kept_from)
             later = [entry.is_ for entry in line.status if entry.at >= kept_from]
             return _status(line, {*later, *([then] if then else [])}, told)
         return LineState.UNCLEAR
+
+    def _as_rule(self, line: LedgerLine, told: Statement) -> bool:
+        """Tell whether the words of a tool stand among the user's rules, and no other word that says whose they are."""
+        words = told.whole.content
+        return (
+            (line.kind, line.speaker) == ("rule", "tool")
+            and _AS_RULES.search(told.heading) is not None
+            and not told.whole.denials
+            and any(words <= said.whole.content for said in self._said[line.id])
+        )
 
     def _order(self, told: Statement) -> Iterator[tuple[str, Reading]]:
         """Find steps that one sentence names in another order, without a word such as "after"."""
@@ -228,10 +241,20 @@ class LedgerReader:
                 if -1 < by_id[line.id] < by_id[first] and not _RELATIVE.search(text):
                     yield line.id, Reading(LineState.ORDER, told.text)
 
-    def _consents(self, text: str) -> Iterator[tuple[str, Reading]]:
-        """Find consent of which no message of the user, and nothing that it answers, speaks."""
-        for match in _CONSENT.finditer(text):
+    def _invented(self, text: str) -> Iterator[tuple[str, Reading]]:
+        """Find consent and orders of which no message of the user, and nothing that it answers, speaks."""
+        for match in _OF_THE_USER.finditer(text):
             what = (match["of"] or match["was"]).strip(" :")
             words = Clause(what).content
-            if words and not any(len(words & known) * 2 >= len(words) for known in self._answered):
-                yield what[:60], Reading(LineState.CONSENT, text)
+            telling = [word[:_STEM] for word in words if len(word) >= _STEM]
+            unheard = bool(telling) and not any(stem in self._session for stem in telling)
+            if match["order"]:  # orders are often told in other words than the user's
+                state, found = LineState.INVENTED, unheard and len(telling) >= 3
+            elif self.ledger.language is None:  # what is approved may have been said in another language
+                state, found = LineState.CONSENT, unheard
+            else:
+                said = any(len(words & known) * 2 >= len(words) for known in self._answered)
+                foreign = language(text) not in (None, self.ledger.language)
+                state, found = LineState.CONSENT, bool(words) and not said and not foreign
+            if found:
+                yield what[:60], Reading(state, text)

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 _QUOTE = 160
 _SAYS = {
     LineState.CONSENT: ("states consent that no message gives", "states consent {} times that no message gives"),
+    LineState.INVENTED: ("states an order that no message gives", "states {} orders that no message gives"),
     LineState.NOT_LOST: ('a rule lost its "not"', '{} rules lost their "not"'),
     LineState.NOT_ADDED: ('a rule gained a "not"', '{} rules gained a "not"'),
     LineState.SUGGESTED: ("a rule became a suggestion", "{} rules became suggestions"),
+    LineState.STRICTER: ("a permission became an order", "{} permissions became orders"),
     LineState.STATUS: ("an item has another status", "{} items have another status"),
     LineState.SPEAKER: ("what the user never demanded is their order", "{} lines became orders of the user"),
     LineState.ORDER: ("a step comes before the one it follows", "{} steps come before those they follow"),

@@ -11,8 +11,8 @@ from eval_core.base.messages import content_text
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.session_ledger import LedgerLine, SessionLedger
 from eval_core.facts.census import decisions, subject_words
-from eval_core.facts.clauses import Statement, passages
 from eval_core.facts.language import language
+from eval_core.facts.passages import Statement, passages
 from eval_core.suite.ledger_lint import lint_ledger
 from eval_core.suite.propose import rejected_words
 from eval_core.suite.tool_calls import exchanges
