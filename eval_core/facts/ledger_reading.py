@@ -193,8 +193,8 @@ class LedgerReader:
             found |= {} if passage.text in flagged else dict(self._invented(passage.text))
         whole, expected = "\n".join(texts), self.ledger.language
         spoken = language(whole) if len(whole) >= _ENOUGH else None
-        other = spoken and expected not in (None, spoken)
-        return found | ({"language": Reading(LineState.LANGUAGE, spoken)} if other else {})
+        other = "" if spoken is None or expected in (None, spoken) else spoken
+        return found | ({"language": Reading(LineState.LANGUAGE, other)} if other else {})
 
     def _line(self, line: LedgerLine, about: Sequence[Statement], kept_from: int) -> Reading:
         over = line.superseded_at is not None and line.superseded_at <= kept_from
