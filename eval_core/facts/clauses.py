@@ -22,8 +22,7 @@ _WEAK = _words(
     r"|preferabl[ey]|ideally|perhaps|maybe|(?:if|where|when(?:ever)?) possible"
     r"|consider|suggest(?:ed|ion)?|könnten?|vielleicht|möglichst|wenn möglich|eventuell"
 )
-_MAY = _words(r"may|can|kann|können|darf|dürfen")
-"""With a denial these forbid: nothing may, may not."""
+_MAY = _words(r"may|can|kann|können|darf|dürfen")  # with a denial these forbid: nothing may
 _STRONG = _words(r"must|always|required?|shall|ha(?:s|ve) to|muss|müssen|immer|zwingend")
 _TURNS = _words(
     r"avoid\w*|refrain\w*|forb[ia]d\w*|prohibit\w*|refus\w*|without|unless|except|instead|only|off limits|ohne|außer"
@@ -50,7 +49,6 @@ class Clause:
 
     @cached_property
     def weak(self) -> bool:
-        """Whether it only suggests or permits."""
         return _WEAK.search(self.text) is not None or (not self.denials and _MAY.search(self.text) is not None)
 
     @cached_property
@@ -59,12 +57,10 @@ class Clause:
 
     @cached_property
     def turns(self) -> frozenset[str]:
-        """Words that may turn it round."""
         return frozenset(word.lower() for word in _TURNS.findall(self.text))
 
     @cached_property
-    def content(self) -> frozenset[str]:
-        """What it speaks of: its words without those classes and without endings."""
+    def content(self) -> frozenset[str]:  # what it speaks of
         text = self.text
         for closed in (_NOT_EVEN, _DENIALS, _WEAK, _MAY, _STRONG, _TURNS, _EMPTY):
             text = closed.sub(" ", text)
