@@ -25,6 +25,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import sealed_headers
 from eval_core.domain.record import PRIVATE_PLACE, FactRecord, RunRecord
 from eval_core.facts.census import CENSUS_KINDS
+from eval_core.facts.ledger_reading import BAD, LineState
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.measuring.base_branch import name_of
 from eval_core.measuring.compare_with_base import compare, find_base
@@ -43,7 +44,7 @@ _ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 # Texts of sessions and models; whoever shows them makes them harmless.
 _FREE = frozenset(
     {"detail", "notes", "summary", "text", "reason", "label", "worst", "flags", "stopped", "extra", "value", "values"}
-    | {"headings", "sentences"}
+    | {"headings", "sentences", "output", "refused", "opaque", "lines", "misstated"}
 )
 
 
@@ -175,8 +176,11 @@ def _check_words(measurement: Measurement, case: Case, file: str) -> None:
     worst = {f"{entry.kind}: {entry.value}" for entry in entries}
     facts = {probe.id: [(fact.name, evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes}
     superseded = {(probe.id, fact.values[0]) for probe in case.bank.probes for fact in probe.superseded}
+    stated = {line.id for line in case.ledger.lines} if case.ledger is not None else set()
     for run in measurement.fixtures[name]:
         where = f"{file}: fixtures.{name}, run {run.run}"
+        if not _fits_ledger(run.strands.get("meaning"), stated):
+            raise UserError(f"{where}: strands.meaning: other lines or states than the ledger's; refused")
         for probe, record in run.probes.items():
             told = [(fact.label, fact.evidence) for fact in record.facts]
             if told != facts[probe] if probe in facts else not _are_private(record.facts):
@@ -186,6 +190,20 @@ def _check_words(measurement: Measurement, case: Case, file: str) -> None:
         if not set(run.census.worst) <= worst:
             raise UserError(f"{where}: census.worst: not in the fixture's census; refused")
         _check_signs(run, len(entries), len(case.fixture.messages), where)
+
+
+def _fits_ledger(read: Mapping[str, Any] | None, names: Collection[str]) -> bool:
+    """Tell whether lines of the ledger are what states are recorded of; of what is misstated, the quotation is free."""
+    if read is None:
+        return True
+    match read:
+        case {"ledger": str(), "lines": dict(lines), "misstated": dict(misstated)}:
+            quoted = all(
+                isinstance(item, list) and len(item) == 2 and item[0] in BAD and isinstance(item[1], str)
+                for item in misstated.values()
+            )
+            return quoted and {*lines, *misstated} <= set(names) and set(map(str, lines.values())) <= set(LineState)
+    return False
 
 
 def _are_private(facts: Sequence[FactRecord]) -> bool:

@@ -8,10 +8,12 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.steps import fetch as artifact
+from bot.steps.artifact import _fits_ledger
 from bot.steps.fetch import unpack_artifact
 from eval_core.base.errors import UserError
 
@@ -123,3 +125,23 @@ def test_a_directory_that_points_before_the_beginning_is_not_a_zip(tmp_path: Pat
     path.write_bytes(bytes(data[: end + 16]) + (offset + 9).to_bytes(4, "little") + bytes(data[end + 20 :]))
     with pytest.raises(UserError, match="not a zip that can be read"):
         unpack_artifact(path, tmp_path / "out")
+
+
+QUOTED = ['lost its "not"', "PR #387 is open: https://forge.example/lantern"]
+
+
+@pytest.mark.parametrize(
+    ("read", "fits"),
+    [
+        (None, True),
+        ({"ledger": "00", "lines": {"pr": "absent"}, "misstated": {}}, True),
+        ({"ledger": "00", "lines": {"pr": QUOTED[0]}, "misstated": {"pr": QUOTED}}, True),
+        ({"ledger": "00", "lines": {"other": "absent"}, "misstated": {}}, False),
+        ({"ledger": "00", "lines": {"pr": "<b>"}, "misstated": {}}, False),
+        ({"ledger": "00", "lines": {}, "misstated": {"pr": ["same", "words"]}}, False),
+        ({"ledger": "00", "lines": {}, "misstated": {"pr": ["another status", 5]}}, False),
+        ({"lines": {"pr": "absent"}}, False),
+    ],
+)
+def test_what_is_read_of_a_ledger_has_its_lines_and_our_states(read: dict[str, Any] | None, fits: bool) -> None:
+    assert _fits_ledger(read, {"pr"}) is fits

@@ -60,6 +60,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LoopbackGi
         for run in runs:
             run["messages"] = []
             run["notes"] = ["a note"]
+            run["output"], run["refused"] = "loading", "I will not do that."
             run["invented"] = [{"kind": "url", "value": "https://example.com/x"}]
             run["shown"] = {"calls": 1, "tokens": 5, "digest": "00", "headings": ["Goal", "State"], "facts": ""}
             run["form"] = {"sections": [{"label": "Goal", "tokens": 4}, {"label": "State", "tokens": 0}], "tokens": 9}
@@ -212,6 +213,8 @@ FREE = [
     (*_RUN, "detail"),
     (*_RUN, "notes", "*"),
     (*_RUN, "summary"),
+    (*_RUN, "output"),
+    (*_RUN, "refused"),
     (*_RUN, "shown", "headings", "*"),
     (*_RUN, "form", "sections", "*", "label"),
     (*_RUN, "invented", "*", "value"),
@@ -219,6 +222,14 @@ FREE = [
     (*_PROBE, "result", "reason"),
     ("stopped",),
 ]
+
+
+@pytest.mark.parametrize("place", FREE, ids=lambda place: place[-1] if place[-1] != "*" else place[-2])
+def test_what_a_compressor_may_write_is_not_refused(
+    world: tuple[LoopbackGitHub, Path, Json], tmp_path: Path, place: tuple[str, ...]
+) -> None:
+    honest = 'Traceback: File "agent/memory.py", line 3\nKeyError: <role> at https://example.com/#1'
+    assert len(shown(world, replaced(copy.deepcopy(world[2]), place, honest), tmp_path)) == 2
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
