@@ -1,4 +1,4 @@
-"""When a compressor sets in by itself: the number of tokens at which it first would."""
+"""When a compressor starts compressing by itself: the number of tokens at which it first would."""
 
 from __future__ import annotations
 

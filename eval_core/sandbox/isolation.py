@@ -501,7 +501,7 @@ def detect(wanted: Wanted = "auto") -> SandboxChoice:
             return replace(choice, memory=find_limiter(level))
         troubles.append(f"{level}: {trouble}")
     raise UserError(
-        f"no sandbox works here ({'; '.join(troubles)}), and a compressor under test is not run without one. "
-        "Install bubblewrap (apt-get install bubblewrap); where user namespaces are restricted, as on Ubuntu 24.04, "
-        "allow passwordless sudo or start Docker. On your own machine, for code that you trust: --sandbox none"
+        "no sandbox works here, and a compressor under test is not run without one. Install bubblewrap (apt-get "
+        "install bubblewrap); where user namespaces are restricted, as on Ubuntu 24.04, allow passwordless sudo or "
+        "start Docker. On your own machine, for code that you trust: --sandbox none. Tried: " + "; ".join(troubles)
     )

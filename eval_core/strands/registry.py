@@ -42,7 +42,7 @@ STRANDS: tuple[Strand, ...] = (
         compare_failure,
         record=read_failure,
     ),
-    Strand("sets_in", "Sets in by itself", Force.CERTAIN, compare_sets_in, record=read_sets_in),
+    Strand("sets_in", "Starts compressing", Force.CERTAIN, compare_sets_in, record=read_sets_in),
     Strand("window", "Kept verbatim", Force.TOLD, _of_records(lambda item: item.window)),
     Strand("shown", "Shown to its model", Force.WEIGHED, _of_records(lambda item: item.shown), irreparable=True),
     Strand("asks", "Asked of its model", Force.TOLD, _of_records(lambda item: item.asks.strand)),

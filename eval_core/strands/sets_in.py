@@ -1,4 +1,4 @@
-"""Trigger: the number of tokens at which the compressor first sets in by itself."""
+"""Trigger: the number of tokens at which the compressor first starts compressing by itself."""
 
 from __future__ import annotations
 
