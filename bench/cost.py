@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from eval_core.base.config import Config
 from eval_core.measuring.ask_obeys import OBEYED_RUNS
-from eval_core.measuring.cost import make_stand_ins
-from eval_core.measuring.forecast import CHECKS, EstimateRow, PlannedCalls, Scope, StandIn, estimate, forecast, total
+from eval_core.measuring.cost import price_compressions
+from eval_core.measuring.count_calls import CHECKS, Share, StandIn, count_calls, make_stand_ins
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.plan import run_counts
+from eval_core.measuring.price_calls import CountedCalls, estimate, total
 from eval_core.models.settings import ModelFlags, Models
 
 REPOSITORY = Path(__file__).parents[1]
@@ -50,12 +51,8 @@ class Priced:
         return self.what, f"{self.calls:,}", plain, cached, bar
 
 
-def _sum(parts: Sequence[PlannedCalls], models: Models) -> EstimateRow:
-    return total(estimate(parts, {model: models.tariff(model) for model in models.distinct}))
-
-
-def _priced(what: str, parts: Sequence[PlannedCalls], models: Models, bar: float | None = None) -> Priced:
-    row = _sum(parts, models)
+def _priced(what: str, parts: Sequence[CountedCalls], models: Models, bar: float | None = None) -> Priced:
+    row = total(estimate(parts, {model: models.tariff(model) for model in models.distinct}))
     return Priced(what, row.calls, row.cost_usd, row.cached_cost_usd, bar)
 
 
@@ -69,68 +66,52 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     seed = [item for item in everything if item.case.fixture.name in SEED_SHAPE]
     runs, compressions = run_counts(options)
 
-    def look(more: int, before: int = 0) -> list[tuple[str, PlannedCalls]]:
-        obeyed = max(0, min(OBEYED_RUNS - before, more))
-        return forecast(everything, models, Scope(more, more, controls=frozenset(), calibration=False, obeyed=obeyed))
+    def look(more: int, before: int = 0, base: int = 0, among: Sequence[StandIn] = everything) -> list[CountedCalls]:
+        obeyed = max(0, min(OBEYED_RUNS - before, more)) + base
+        share = Share(more + base, more + base, False, obeyed, False)
+        return count_calls(among, models, {item.case.fixture.name: share for item in among}, calibrates=False)
 
-    def later_look(before: int, after: int) -> list[PlannedCalls]:
-        # The checks of the first look are in the journal.
-        return [part for purpose, part in look(after - before, before) if purpose != CHECKS]
+    def anew(graded: int, compressed: int) -> list[CountedCalls]:
+        share = Share(graded, compressed)
+        return count_calls(everything, models, {item.case.fixture.name: share for item in everything})
 
-    control = settings.baseline.control_runs
-    known = Scope(LOOKS[0], LOOKS[0], controls=frozenset(), calibration=False)
-    first = [part for _, part in look(LOOKS[0])]
-    labelled = _all(forecast(everything, models, replace(known, base_runs=control, base_compress_runs=control)))
-    at_once = _all(look(LOOKS[-1]))  # `--all-looks`: the cache of the first look serves the others
-    later = [part for before, after in pairwise(LOOKS) for part in later_look(before, after)]
-    seed_look = forecast(seed, models, Scope(3, 3, controls=frozenset(), calibration=False))
-    stored = settings.baseline_runs
-    baseline = forecast(everything, models, Scope(stored, stored))
-    whole = Scope(runs, compressions, base_runs=runs, base_compress_runs=compressions)
-    alone = forecast(everything, models, whole)
+    first, stored = look(LOOKS[0]), settings.baseline_runs
+    # The checks of the first look are in the journal.
+    later = [
+        part for before, after in pairwise(LOOKS) for part in look(after - before, before) if part.purpose != CHECKS
+    ]
+    labelled = look(LOOKS[0], base=settings.baseline.control_runs)
+    at_once = look(LOOKS[-1])  # `--all-looks`: the cache of the first look serves the others
+    alone = anew(2 * runs, 2 * compressions)
     return [
         _priced("first look at a pull request (3 runs)", first, models, 3.5),
         _priced("the same by a label: the base once as well", labelled, models),
-        _priced("where facts decide: compressions alone", _facts(look(LOOKS[0])), models),
-        _priced("while facts are open: 3 more compressions", _more(everything, models, 3), models),
-        _priced("7 more compressions", _more(everything, models, 7), models),
-        _priced("the compressor's model, judged offline", _facts(look(LOOKS[0])), models, 1.4),
+        _priced("where facts decide: compressions alone", _facts(first), models),
+        _more("while facts are open: 3 more compressions", everything, models, 3),
+        _more("7 more compressions", everything, models, 7),
+        _priced("the compressor's model, judged offline", _facts(first), models, 1.4),
         _priced("all three looks in one command (10 runs)", at_once, models, 8.4),
         _priced("all three looks, on three days", first + later, models, 8.4),
-        _priced("first look, 3 fixtures", _all(seed_look), models, 1.5),
-        _priced(f"first baseline ({stored} runs)", _all(baseline), models, 11.2),
-        _priced("the first label without a baseline: the whole base as well", _all(alone), models, settings.budget_usd),
+        _priced("first look, 3 fixtures", look(3, among=seed), models, 1.5),
+        _priced(f"first baseline ({stored} runs)", anew(stored, stored), models, 11.2),
+        _priced("the first label without a baseline: the whole base as well", alone, models, settings.budget_usd),
     ]
 
 
-def _facts(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:
-    return [part for _, part in parts if part.role == "compressor"]
+def _facts(parts: Sequence[CountedCalls]) -> list[CountedCalls]:
+    return [part for part in parts if part.role == "compressor"]
 
 
-def _more(everything: Sequence[StandIn], models: Models, runs: int) -> list[PlannedCalls]:
-    """Return the compressions that are made beside those of a first look, with its beginnings in the cache."""
-    first, all_ = (
-        next(
-            part
-            for what, part in forecast(everything, models, Scope(0, count, calibration=False))
-            if what == "compressions"
-        )
-        for count in (LOOKS[0], LOOKS[0] + runs)
+def _more(what: str, everything: Sequence[StandIn], models: Models, runs: int) -> Priced:
+    """Price the compressions that are made beside those of a first look, with its beginnings in the cache."""
+    first, all_ = (price_compressions(everything, models, count) for count in (LOOKS[0], LOOKS[0] + runs))
+    assert first is not None
+    assert all_ is not None
+    usd, cached = (
+        None if before is None or after is None else after - before
+        for before, after in ((first.cost_usd, all_.cost_usd), (first.cached_cost_usd, all_.cached_cost_usd))
     )
-    return [
-        replace(
-            all_,
-            calls=all_.calls - first.calls,
-            input_tokens=all_.input_tokens - first.input_tokens,
-            output_tokens=all_.output_tokens - first.output_tokens,
-            shared_tokens=all_.shared_tokens - first.shared_tokens,
-            written_tokens=all_.written_tokens - first.written_tokens,
-        )
-    ]
-
-
-def _all(parts: Sequence[tuple[str, PlannedCalls]]) -> list[PlannedCalls]:
-    return [part for _, part in parts]
+    return Priced(what, all_.calls - first.calls, usd, cached)
 
 
 HEADINGS = ("what", "calls", "without caching", "with prompt caching", "bar")

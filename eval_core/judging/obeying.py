@@ -34,7 +34,7 @@ _SCHEMA: dict[str, Any] = {
     "required": ["choice"],
     "additionalProperties": False,
 }
-_ROOM = {"choice": 100, "action": 400}
+ROOM = {"choice": 100, "action": 400}
 _QUOTED = 200
 _UNREAD = {"choice": "it names no letter of the list, or several", "action": "it holds no call of a tool"}
 
@@ -86,7 +86,7 @@ def obey_call(
         role="answer",
         model=model,
         messages=(*front, _question(probe, tools, _turn(draw))),
-        max_tokens=_ROOM[probe.type],
+        max_tokens=ROOM[probe.type],
         draw=draw,
         temperature=models.temperature,
         shared=len(front),

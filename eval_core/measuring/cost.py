@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 
 from eval_core.base.config import PresetName
-from eval_core.base.messages import Message
-from eval_core.base.tokens import count_messages, count_text
-from eval_core.domain.call import Completion, Draw, ModelCall
+from eval_core.base.tokens import count_messages
 from eval_core.domain.case import Case
 from eval_core.domain.fingerprint import Fingerprint
-from eval_core.domain.grade import Answer
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.session_text import SessionText
-from eval_core.domain.target import Builtin, TargetSpec
+from eval_core.domain.target import TargetSpec
 from eval_core.judging.calibration import calibration_key, find_record
-from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.grading import judge_identity
 from eval_core.judging.obeying import obey_identity
 from eval_core.measuring.ask_obeys import find_obey_controls
 from eval_core.measuring.controls import find_controls
-from eval_core.measuring.forecast import (
+from eval_core.measuring.count_calls import (
     CHECKS,
-    EstimateRow,
-    PlannedCalls,
-    Scope,
+    SUMMARY_TOKENS,
+    CountingClient,
+    Share,
     StandIn,
-    estimate,
-    forecast,
-    forecast_examination,
-    total,
+    count_calls,
+    count_examination,
+    make_stand_ins,
 )
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.plan import Plan, make_plan
-from eval_core.models.offline import OfflineModel
+from eval_core.measuring.play_rounds import ROUNDS
+from eval_core.measuring.price_calls import CountedCalls, EstimateRow, estimate, total
 from eval_core.models.presets import LIMITS
 from eval_core.models.settings import Models
-from eval_core.sandbox.targets import BuiltinSubject, Target
 from eval_core.statistics.looks import RUNS_AT_LOOK
 from eval_core.storage.results import ResultsFolder
-
-# How long replies usually are, until a stored baseline of the same models tells.
-_ANSWER_CHARS = 350  # about 60 words; the instructions allow 100, and the facts asked for need a quarter of that
-_SUMMARY_CHARS = 5_000  # about 1,500 tokens: models stay far below the room they are given, and agents cap it near this
-_CHARS_PER_TOKEN = 4
-ROUNDS = "compressions in rounds"
 
 
 @dataclass(frozen=True)
@@ -100,47 +86,6 @@ class CostEstimate:
         return f"about ${usd:.2f} (${uncached:.2f} without prompt caching{least}), {calls} calls{short}"
 
 
-async def _stand_in(case: Case, target: Target, topic: str | None, base: Measurement | None) -> StandIn:
-    """Compress once by rules, writing down what a model would have been asked."""
-    calls: list[ModelCall] = []
-    replies: list[Completion] = []
-    model = OfflineModel(SessionText(case.fixture.messages))
-
-    async def complete(call: ModelCall) -> Completion:
-        calls.append(call)
-        room = min(call.max_tokens, _SUMMARY_CHARS // _CHARS_PER_TOKEN)
-        replies.append(await model.complete(replace(call, max_tokens=room)))
-        return replies[-1]
-
-    # A compressor in a process of its own is not started for an estimate; the reference stands in for it.
-    strategy = target.spec.name if isinstance(target.spec, Builtin) else "anchored"
-    subject = BuiltinSubject(strategy, complete=complete, model="none")
-    compression = await subject.compress(case.fixture, run=0, seed=0, focus_topic=topic or case.fixture.focus_topic)
-    silent = not isinstance(target.spec, Builtin) and target.spec.llm == "none"
-    answerer, answers = ExtractiveAnswerer(), {}
-    for probe in case.probes:
-        answer = await answerer.answer(compression.state, probe, fixture=case.fixture.name, draw=Draw())
-        answers[probe.id] = answer.text[:_ANSWER_CHARS] if isinstance(answer, Answer) else ""
-    known = [run.tokens_after for run in base.fixtures.get(case.fixture.name, []) if run.ok] if base else []
-    prompts: tuple[tuple[Message, ...], ...] = () if silent else tuple(call.messages for call in calls)
-    own = isinstance(target.spec, Builtin)
-    # Of a compressor in a process of its own it is known only that every run begins with the same prompt.
-    shared = tuple(call.shared if own or at == 0 else 0 for at, call in enumerate(calls[: len(prompts)]))
-    summaries = () if silent else tuple(count_text(reply.text) for reply in replies)
-    return StandIn(case, prompts, shared, summaries, compression.state, answers, fmean(known) if known else None)
-
-
-def make_stand_ins(
-    cases: Sequence[Case], target: Target, topic: str | None = None, base: Measurement | None = None
-) -> list[StandIn]:
-    """Return each fixture-run as it would probably be, from what a stored baseline tells where there is one."""
-
-    async def each() -> list[StandIn]:
-        return [await _stand_in(case, target, topic, base) for case in cases]
-
-    return asyncio.run(each())
-
-
 def _missing_controls(
     cases: Sequence[Case], fingerprint: Fingerprint, results: Path, known: Sequence[Measurement]
 ) -> frozenset[str]:
@@ -164,11 +109,16 @@ def _calibrated(models: Models, results: Path, known: Sequence[Measurement]) -> 
     return models.offline_judge or find_record(calibration_key(judge_identity(models)), results, known) is not None
 
 
-def _by_role(planned: Sequence[tuple[str, PlannedCalls]], models: Models) -> list[EstimateRow]:
+def _by_role(counted: Iterable[CountedCalls], models: Models) -> list[EstimateRow]:
     tariffs = {model: models.tariff(model) for model in models.distinct}
-    rows = estimate([part for _, part in planned], tariffs)
-    by_role = {role: [row for row in rows if row.role == role] for role in dict.fromkeys(row.role for row in rows)}
-    return [replace(total(mine), role=role, model=mine[0].model) for role, mine in by_role.items()]
+    roles: dict[str, list[CountedCalls]] = {"compressor": [], "answer": [], "judge": []}
+    for part in counted:
+        roles[part.role].append(part)
+    return [
+        replace(total(estimate(parts, tariffs)), role=role, model=parts[0].model)
+        for role, parts in roles.items()
+        if parts
+    ]
 
 
 def _left_to_do(plan: Plan, done: ResultsFolder | None) -> dict[str, tuple[int, int]]:
@@ -200,61 +150,76 @@ def estimate_cost(plan: Plan, label: str | None = None) -> CostEstimate | None:
     models = plan.models
     if models is None:
         return None
-    known, target, base = plan.paid_before, plan.target, plan.base
+    known, target, done = plan.paid_before, plan.target, _begun(plan, label)
     stored = plan.reference if plan.options.baseline == "stored" else None
     comparable = stored.measurement if stored and stored.comparable else None
     calibrated = plan.options.settings.models.trust_judge or _calibrated(models, plan.results, known)
-    base_runs, base_compress_runs = plan.base_runs
-    own = frozenset(cell.case.fixture.name for cell in plan.cells if cell.run == 0)
-    done = _begun(plan, label)
-    scope = Scope(
-        runs=plan.runs,
-        compress_runs=plan.compress_runs,
-        base_runs=base_runs,
-        base_compress_runs=base_compress_runs,
-        other_budgets=max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0,
-        controls=own & _missing_controls(plan.cases, plan.fingerprint, plan.results, known),
-        calibration=not calibrated and plan.does_once,
-        compresses=target.asks_model,
-        output={role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls}
-        if comparable
-        else {},
-        left=None if plan.options.shard is None and done is None else _left_to_do(plan, done),
-        checks=done is None and bool(plan.cells),
-        obey_controls=own & _missing_obey_controls(plan.cases, models, plan.results, known),
-        obeyed=plan.obeyed_runs,
+    usual = (
+        {role: use.output_tokens / use.calls for role, use in comparable.use.items() if use.calls} if comparable else {}
     )
-
     expected = make_stand_ins(plan.cases, target, plan.options.topic, comparable)
-    planned = forecast(expected, models, scope)
-    if models.offline_judge:
-        planned = [(purpose, part) for purpose, part in planned if part.role == "compressor"]
+    counted = count_calls(
+        expected,
+        models,
+        _shares(plan, models, done),
+        usual=usual,
+        calibrates=not calibrated and plan.does_once,
+        checks=done is None and bool(plan.cells),
+    )
     if target.asks_model and plan.rounds.runs:
-        planned.append((ROUNDS, plan.rounds.planned(models)))
+        counted.append(plan.rounds.counted(models))
     purposes: dict[str, int] = {}
-    for purpose, part in planned:
-        purposes[purpose] = purposes.get(purpose, 0) + part.calls
-    rows = _by_role(planned, models)
-    facts = [item for item in planned if item[0] in (CHECKS, ROUNDS, "compressions", "calibration")]
+    for part in counted:
+        purposes[part.purpose] = purposes.get(part.purpose, 0) + part.calls
+    rows = _by_role(counted, models)
+    facts = [part for part in counted if part.purpose in (CHECKS, ROUNDS, "compressions", "calibration")]
+    compared = comparable is not None or plan.base.own
     return CostEstimate(
         tuple(rows),
         tuple(purposes.items()),
         plan.budget_usd,
-        total(_by_role(facts, models)) if plan.stops_early and (comparable or base.own) else None,
-        _further(plan, expected, models, scope) if comparable or base.own else None,
-        (*_limits(models, rows), *_too_long(expected, models, compresses=target.asks_model)),
+        total(_by_role(facts, models)) if plan.stops_early and compared else None,
+        _further(plan, expected, models, usual) if compared else None,
+        (*_limits(models, rows), *_too_long(expected, models)),
     )
 
 
-def _further(plan: Plan, expected: Sequence[StandIn], models: Models, scope: Scope) -> EstimateRow | None:
+def _shares(plan: Plan, models: Models, done: ResultsFolder | None) -> dict[str, Share]:
+    """Return what there is to do for each fixture, of the base too where it is measured in the same run."""
+    target, known = plan.target, plan.paid_before
+    others = max(len(target.spec.budgets) - 1, 0) if isinstance(target.spec, TargetSpec) else 0
+    first = {cell.case.fixture.name for cell in plan.cells if cell.run == 0}
+    controls = first & _missing_controls(plan.cases, plan.fingerprint, plan.results, known)
+    obeys = first & _missing_obey_controls(plan.cases, models, plan.results, known)
+    base_runs, base_compress_runs = plan.base_runs
+    return {
+        name: Share(
+            graded + base_runs,
+            compressions + base_compress_runs + others,
+            name in controls,
+            min(graded, plan.obeyed_runs) + base_runs,
+            name in obeys,
+        )
+        for name, (graded, compressions) in _left_to_do(plan, done).items()
+    }
+
+
+def _further(plan: Plan, expected: Sequence[StandIn], models: Models, usual: Mapping[str, float]) -> EstimateRow | None:
     """Price the compressions up to the last look, of the base too where all of it is measured beside the candidate."""
-    count = RUNS_AT_LOOK[-1] - scope.compress_runs
+    count = RUNS_AT_LOOK[-1] - plan.compress_runs
     if not plan.compresses_more or count <= 0:
         return None
-    beside = count if scope.base_compress_runs == scope.compress_runs else 0
-    only = Scope(runs=0, compress_runs=count, base_compress_runs=beside, compresses=True, output=scope.output)
-    planned = [item for item in forecast(expected, models, only) if item[0] == "compressions"]
-    return total(_by_role(planned, models)) if planned else None
+    times = count * (2 if plan.base_runs[1] == plan.compress_runs else 1)
+    return price_compressions(expected, models, times, usual)
+
+
+def price_compressions(
+    expected: Sequence[StandIn], models: Models, times: int, usual: Mapping[str, float] | None = None
+) -> EstimateRow | None:
+    """Price as many compressions of each fixture, and nothing else."""
+    client = CountingClient(models, usual or {})
+    client.compress(expected, {item.case.fixture.name: Share(0, times) for item in expected})
+    return total(_by_role(client.counted, models)) if client.counted else None
 
 
 def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
@@ -272,15 +237,15 @@ def _limits(models: Models, rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     )
 
 
-def _too_long(stand_ins: Sequence[StandIn], models: Models, *, compresses: bool) -> tuple[str, ...]:
+def _too_long(stand_ins: Sequence[StandIn], models: Models) -> tuple[str, ...]:
     """Name the sessions that a model cannot take: to compress them, or to answer from the whole of them."""
     notes = []
     summary, answer = models.window(models.compressor), models.window(models.answer)
     for item in stand_ins:
         name = item.case.fixture.name
-        asked = max((count_messages(prompt) for prompt in item.prompts), default=0)
+        asked = max((count_messages(call.messages) for call in item.calls), default=0)
         whole = count_messages(item.case.fixture.messages)
-        if compresses and summary is not None and asked + _SUMMARY_CHARS // _CHARS_PER_TOKEN > summary:
+        if item.calls and summary is not None and asked + SUMMARY_TOKENS > summary:
             notes.append(
                 f"{name}: the compressor's prompt of {asked:,} tokens does not fit {models.compressor} ({summary:,})."
             )
@@ -298,11 +263,11 @@ def estimate_examination(options: RunOptions, results: Path, *, again: bool = Fa
     if models is None or models.offline_judge:
         return None
     known = None if again else find_record(calibration_key(judge_identity(models)), results, ())
-    planned = forecast_examination(
+    counted = count_examination(
         models, calibrated=known is not None, audited=known is not None and known.audit is not None
     )
-    purposes = tuple((purpose, part.calls) for purpose, part in planned)
-    return CostEstimate(tuple(_by_role(planned, models)), purposes, options.budget)
+    purposes = tuple((part.purpose, part.calls) for part in counted)
+    return CostEstimate(tuple(_by_role(counted, models)), purposes, options.budget)
 
 
 def price_of_one_label(options: RunOptions) -> CostEstimate | None:

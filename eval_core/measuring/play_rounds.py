@@ -17,7 +17,7 @@ from eval_core.domain.extra import PlayedRounds
 from eval_core.domain.fixture import TRIGGER, Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import RoundsRecord, RunRecord, TriggerRecord, TriggerRound
-from eval_core.measuring.forecast import PlannedCalls, estimate
+from eval_core.measuring.price_calls import CountedCalls, estimate
 from eval_core.measuring.session import MeasuringSession, compress_all
 from eval_core.models.settings import Models
 from eval_core.sandbox.due import is_stuck
@@ -27,6 +27,8 @@ from eval_core.suite.sizes import SIZES, when_due
 
 GENERATED = "generated"
 """The folder below the results that keeps generated sessions."""
+ROUNDS = "compressions in rounds"
+"""What their calls are for."""
 ROUNDS_FOLDER = "rounds"
 """Below a result: the runs of these sessions."""
 _CANDIDATE_RUNS, _BASE_RUNS = 2, 4
@@ -75,7 +77,7 @@ class RoundsPlan:
         longest = max((plan.rounds for plan in SIZES[self.suite]), default=0)
         return math.ceil(_OFFLINE_MINUTES * self.rounds if offline else _CALL_MINUTES * longest)
 
-    def planned(self, models: Models) -> PlannedCalls:
+    def counted(self, models: Models) -> CountedCalls:
         """Return the calls of the compressor's model."""
         parts = [
             (plan.rounds * (self.candidate + self.base), round(_INPUT * plan.window), plan.window)
@@ -85,13 +87,13 @@ class RoundsPlan:
             parts.append((self.cycles, round(TRIGGER * self.when_due.window), self.when_due.window))
         sent = sum(calls * each for calls, each, _ in parts)
         got = sum(calls * min(round(_OUTPUT * window), _MOST_OUTPUT) for calls, _, window in parts)
-        return PlannedCalls("compressor", models.compressor, self.rounds, sent, got)
+        return CountedCalls("compressor", models.compressor, self.rounds, sent, got, purpose=ROUNDS)
 
     def price(self, models: Models | None) -> str:
         """Say what it costs and how long it takes."""
         price, what = "no cost", "compressions"
         if models is not None:
-            (row,) = estimate([self.planned(models)], {models.compressor: models.tariff(models.compressor)})
+            (row,) = estimate([self.counted(models)], {models.compressor: models.tariff(models.compressor)})
             price = "unknown price" if row.cost_usd is None else f"about ${row.cost_usd:.2f}"
             what = "calls"
         sessions = counted(len(SIZES[self.suite]), "generated session")

@@ -14,7 +14,7 @@ from eval_core.domain.probe import Probe
 from eval_core.judging.answering import answer_messages
 from eval_core.judging.grading import disagreement, grade_messages
 from eval_core.judging.prompts import as_turns
-from eval_core.measuring.forecast import CACHED_FROM
+from eval_core.measuring.count_calls import CACHED_FROM
 
 PROBE = Probe.model_validate(
     {
