@@ -7,7 +7,6 @@ equal keys, and turns text into dates. None of this is wanted in a configuration
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,82 +23,53 @@ MAX_VALUES = 50_000
 """With every alias written out."""
 MAX_DIGITS = 20
 
-_YAML = "tag:yaml.org,2002:"
-_UNSURE_TAG = "!unsure-number"
+_TAGS = {ScalarNode: "str", SequenceNode: "seq", MappingNode: "map"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-# Numbers as JSON writes them, with a sign, and `.inf` and `.nan` so that they can be refused by name. YAML 1.1 knows
-# more: `190:20:30` is 685230 there (base 60), `010` is 8, `1_000` is 1000 and `0x10` is 16; readers of YAML 1.2 differ
-# about each. Nobody who writes a budget or a name means that by it, so these are refused rather than guessed.
-_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
-_FLOAT = re.compile(
-    r"[-+]?(?:(?:0|[1-9][0-9]*)?\.[0-9]+|(?:0|[1-9][0-9]*)\.)(?:[eE][-+]?[0-9]+)?\Z"
-    r"|[-+]?(?:0|[1-9][0-9]*)[eE][-+]?[0-9]+\Z|[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z"
-)
+_WORDS = {
+    **dict.fromkeys(("", "~", "null"), None),
+    **dict.fromkeys(("true", "yes", "on"), True),
+    **dict.fromkeys(("false", "no", "off"), False),
+}
+# Numbers as JSON writes them, with a sign. YAML 1.1 knows more: `190:20:30` is 685230 there (base 60), `010` is 8,
+# `1_000` is 1000 and `0x10` is 16; readers of YAML 1.2 differ about each. Nobody who writes a budget or a name means
+# that by it, so these are refused rather than guessed.
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_ENDLESS = re.compile(r"[-+]?\.inf|\.nan", re.IGNORECASE)
 _UNSURE = re.compile(
     r"[-+]?(?:[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|0[0-9_]+|0[xobXOB][0-9A-Fa-f_]+|[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?"
-    r"|0[0-9]+\.[0-9]*|[0-9][0-9_]*\.[0-9]*_[0-9_]*)\Z"
+    r"|0[0-9]+\.[0-9]*|[0-9][0-9_]*\.[0-9]*_[0-9_]*)"
 )
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads nodes. Dates stay text, as in JSON, and numbers are resolved by patterns of their own."""
-
-    yaml_implicit_resolvers = {
-        first: [
-            (tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in ("timestamp", "int", "float")
-        ]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-_Loader.add_implicit_resolver(f"{_YAML}int", _INT, list("-+0123456789"))
-_Loader.add_implicit_resolver(f"{_YAML}float", _FLOAT, list("-+0123456789."))
-_Loader.add_implicit_resolver(_UNSURE_TAG, _UNSURE, list("-+0123456789"))
 
 
 def _problem(text: str, node: Node) -> ConstructorError:
     return ConstructorError(None, None, text, node.start_mark)
 
 
-def _int(node: ScalarNode) -> int:
-    if len(node.value) > MAX_DIGITS:
-        raise _problem(f"a number of {len(node.value):,} digits", node)
-    if not _INT.match(node.value):
-        raise _problem(f"{node.value[:40]!r} is not a whole number", node)
-    return int(node.value)
-
-
-def _float(node: ScalarNode) -> float:
-    if not _FLOAT.match(node.value) and not _INT.match(node.value):
-        raise _problem(f"{node.value[:40]!r} is not a number", node)
-    if (not node.value[-1:].isdigit() and not node.value.endswith(".")) or abs(float(node.value)) == float("inf"):
-        raise _problem(f"{node.value[:20]} is not a finite number", node)
-    return float(node.value)
-
-
-def _text(node: ScalarNode) -> str:
-    if _SURROGATE.search(node.value):
+def _scalar(node: ScalarNode) -> Any:
+    text = str(node.value)
+    if _SURROGATE.search(text):
         raise _problem("half of a surrogate pair, which is no text", node)
-    return str(node.value)
+    if node.style is not None:  # in quotes, or a block
+        return text
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if _UNSURE.fullmatch(text):
+        raise _problem(
+            f"{text[:40]} is a number in some versions of YAML and text in others; write the number with plain digits, "
+            "or put quotes around it if it is text",
+            node,
+        )
+    return _number(text, node) if _NUMBER.fullmatch(text) or _ENDLESS.fullmatch(text) else text
 
 
-def _unsure(node: ScalarNode) -> Any:
-    raise _problem(
-        f"{node.value[:40]} is a number in some versions of YAML and text in others; write the number with plain "
-        "digits, or put quotes around it if it is text",
-        node,
-    )
-
-
-_SCALARS: dict[str, Callable[[ScalarNode], Any]] = {
-    f"{_YAML}str": _text,
-    f"{_YAML}null": lambda node: None,
-    f"{_YAML}bool": lambda node: yaml.SafeLoader.bool_values[node.value.lower()],
-    f"{_YAML}int": _int,
-    f"{_YAML}float": _float,
-    _UNSURE_TAG: _unsure,
-}
+def _number(text: str, node: ScalarNode) -> int | float:
+    if text.lstrip("+-").isdigit():
+        if len(text) > MAX_DIGITS:
+            raise _problem(f"a number of {len(text):,} digits", node)
+        return int(text)
+    if _ENDLESS.fullmatch(text) or abs(float(text)) == float("inf"):
+        raise _problem(f"{text[:20]} is not a finite number", node)
+    return float(text)
 
 
 class _Values:
@@ -114,26 +84,24 @@ class _Values:
             raise _problem(f"nested deeper than {MAX_DEPTH} levels", node)
         if self._count > MAX_VALUES:
             raise _problem(f"more than {MAX_VALUES:,} values, aliases written out", node)
-        if isinstance(node, MappingNode) and node.tag == f"{_YAML}map":
+        if node.tag != f"tag:yaml.org,2002:{_TAGS[type(node)]}":
+            raise _problem(f"the tag {str(node.tag)[:60]!r} is not used here", node)
+        if isinstance(node, MappingNode):
             return self._mapping(node, depth + 1)
-        if isinstance(node, SequenceNode) and node.tag == f"{_YAML}seq":
-            return [self.of(item, depth + 1) for item in node.value]
-        if isinstance(node, ScalarNode) and node.tag in _SCALARS:
-            return _SCALARS[node.tag](node)
-        raise _problem(f"the tag {str(node.tag)[:60]!r} is not used here", node)
+        return _scalar(node) if isinstance(node, ScalarNode) else [self.of(item, depth + 1) for item in node.value]
 
     def _mapping(self, node: MappingNode, depth: int) -> dict[Any, Any]:
         own: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
         for key, value in node.value:
-            if key.tag == f"{_YAML}merge":
+            if not isinstance(key, ScalarNode):
+                raise _problem("a list or a mapping cannot be a key", key)
+            if key.value == "<<" and key.style is None:
                 for part in value.value if isinstance(value, SequenceNode) else [value]:
                     if not isinstance(part, MappingNode):
                         raise _problem("a mapping was expected", part)
                     merged = {**self.of(part, depth), **merged}
                 continue
-            if not isinstance(key, ScalarNode):
-                raise _problem("a list or a mapping cannot be a key", key)
             name = self.of(key, depth)
             if name in own:
                 raise _problem(f"the key {str(name)[:60]!r} is given twice", key)
@@ -146,7 +114,7 @@ def parse_yaml(text: str, where: str) -> Any:
     if len(text) > MAX_CHARACTERS:
         raise UserError(f"{where}: longer than {MAX_CHARACTERS:,} characters")
     try:
-        node = yaml.compose(text, _Loader)
+        node = yaml.compose(text, yaml.BaseLoader)
         return None if node is None else _Values().of(node)
     except yaml.YAMLError as exc:
         mark = getattr(exc, "problem_mark", None)
