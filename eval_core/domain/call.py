@@ -160,6 +160,11 @@ class Usage:
         )
 
     @property
+    def told(self) -> dict[str, Any]:
+        """What a record says of it."""
+        return {name: getattr(self, name) for name in ("input_tokens", "cached_tokens", "output_tokens", "cost_usd")}
+
+    @property
     def tokens(self) -> int:
         """Input and output together."""
         return self.input_tokens + self.output_tokens

@@ -69,16 +69,21 @@ _WORDS = {
 }
 
 
-class ModelUse(BaseModel):
+class TokenUse(BaseModel):
+    """Tokens and money, as every record of model calls has them."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+class ModelUse(TokenUse):
     """Calls, tokens and money of one role, as counted outside of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
     fruitless: int = 0
     """Calls that brought nothing: failed, cut off or empty."""
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eval_core.base.messages import Message
 from eval_core.domain.call import Draw, FailureKind, OpaqueState
+from eval_core.domain.compression import TokenUse
 from eval_core.domain.obey_probe import ObeyProbe
 from eval_core.domain.probe import Probe
 
@@ -26,20 +27,16 @@ PASS_SCORE = 3.0
 """A probe passes with this overall score; below it, it is listed as a miss."""
 
 
-class Answer(BaseModel):
+class Answer(TokenUse):
     """What the continuing agent said, seeing only the compressed state."""
 
     model_config = ConfigDict(frozen=True)
 
     kind: Literal["answer"] = "answer"
     text: str
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
 
 
-class Grade(BaseModel):
+class Grade(TokenUse):
     """Six scores from 0 to 5, and why."""
 
     model_config = ConfigDict(frozen=True)
@@ -49,10 +46,6 @@ class Grade(BaseModel):
     reason: str = ""
     flags: list[str] = []
     """What a reader should doubt about this grade."""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
 
     @field_validator("scores")
     @classmethod

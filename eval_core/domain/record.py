@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eval_core.domain.call import OpaqueState
-from eval_core.domain.compression import ModelUse, Outcome
+from eval_core.domain.compression import ModelUse, Outcome, TokenUse
 from eval_core.domain.grade import Answer, Grade, Unscored
 from eval_core.domain.session_ledger import LineKind
 
@@ -310,13 +310,7 @@ class FrontierPoint(Record):
 
 def reply_use(reply: Answer | Grade) -> ModelUse:
     """Return what one reply took."""
-    return ModelUse(
-        calls=1,
-        input_tokens=reply.input_tokens,
-        cached_tokens=reply.cached_tokens,
-        output_tokens=reply.output_tokens,
-        cost_usd=reply.cost_usd,
-    )
+    return ModelUse(calls=1, **reply.model_dump(include=set(TokenUse.model_fields)))
 
 
 class RunRecord(Record):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from eval_core.base.config import TaskConfig
+from eval_core.domain.compression import TokenUse
 from eval_core.domain.record import Record
 
 RolloutArm = Literal["base", "candidate", "full", "nothing"]
@@ -31,7 +32,7 @@ class ActionRecord(Record):
     result: str
 
 
-class RolloutRecord(Record):
+class RolloutRecord(Record, TokenUse):
     """One rollout of one task."""
 
     task: str
@@ -45,10 +46,6 @@ class RolloutRecord(Record):
     checks: list[CheckRecord]
     actions: list[ActionRecord] = []
     turns: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
     seconds: float = 0.0
 
     @property

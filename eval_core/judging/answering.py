@@ -107,10 +107,4 @@ def _unanswered(failed: Failed) -> Unscored:
 
 
 def _answer(text: str, usage: Usage) -> Answer:
-    return Answer(
-        text=text,
-        input_tokens=usage.input_tokens,
-        cached_tokens=usage.cached_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=usage.cost_usd,
-    )
+    return Answer(text=text, **usage.told)

@@ -285,8 +285,5 @@ class ModelJudge:
             scores=result.values,
             reason=result.reason,
             flags=disagreement(probe, answer, result.values),
-            input_tokens=outcome.usage.input_tokens,
-            cached_tokens=outcome.usage.cached_tokens,
-            output_tokens=outcome.usage.output_tokens,
-            cost_usd=outcome.usage.cost_usd,
+            **outcome.usage.told,
         )

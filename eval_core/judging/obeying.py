@@ -130,15 +130,7 @@ class ModelObeyer:
             return None, Unscored(
                 code=outcome.kind, missing="answer", reason=f"no answer ({outcome.kind}): {outcome.message}"
             )
-        usage = outcome.usage
-        answer = Answer(
-            text=outcome.text[:_QUOTED],
-            input_tokens=usage.input_tokens,
-            cached_tokens=usage.cached_tokens,
-            output_tokens=usage.output_tokens,
-            cost_usd=usage.cost_usd,
-        )
-        return self._read(probe, outcome.text, draw), answer
+        return self._read(probe, outcome.text, draw), Answer(text=outcome.text[:_QUOTED], **outcome.usage.told)
 
     def _read(self, probe: ObeyProbe, text: str, draw: Draw) -> bool | None:
         """Tell whether a reply is what is demanded; None where it cannot be read."""

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from eval_core.base.errors import UserError
 from eval_core.base.files import open_file, parse, pretty, pretty_parts, read_json, write_atomic
 from eval_core.base.strict_json import parse_json
-from eval_core.domain.compression import ModelUse
+from eval_core.domain.compression import ModelUse, TokenUse
 from eval_core.domain.fingerprint import Fingerprint, differences
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.record import Record, RunRecord
@@ -204,13 +204,7 @@ def spending(journal: Path) -> dict[str, ModelUse]:
                 if line["at"] not in ("done", "paid"):
                     continue
                 usage = line["usage"]
-                use = ModelUse(
-                    calls=1,
-                    input_tokens=usage["input_tokens"],
-                    cached_tokens=usage["cached_tokens"],
-                    output_tokens=usage["output_tokens"],
-                    cost_usd=usage["cost_usd"],
-                )
+                use = ModelUse(calls=1, **{name: usage[name] for name in TokenUse.model_fields})
             except (ValueError, KeyError, TypeError):
                 continue
             role = str(line.get("role"))

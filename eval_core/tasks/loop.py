@@ -206,10 +206,7 @@ async def roll(
         checks=await _checks(built, tree, rollout),
         actions=rollout.actions,
         turns=rollout.turns,
-        input_tokens=rollout.usage.input_tokens,
-        cached_tokens=rollout.usage.cached_tokens,
-        output_tokens=rollout.usage.output_tokens,
-        cost_usd=rollout.usage.cost_usd,
+        **rollout.usage.told,
         seconds=round(time.monotonic() - began, 3),
     )
     if log is not None:
