@@ -112,7 +112,7 @@ class CountingClient(ModelClient):
             return _OBEYS[call.max_tokens]
         if call.shared <= 1:  # instructions, and no state
             return NOT_IN_CONTEXT, count_text(NOT_IN_CONTEXT)
-        text = " ".join(map(content_text, call.messages[-4:-1]))[-_ANSWER_CHARS:]
+        text = " ".join(map(content_text, call.messages[:-1]))[-_ANSWER_CHARS:]
         return text, self.usual.get("answer", count_text(text))
 
     def add(self, call: ModelCall, output: float) -> None:
