@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.cli.entry import as_json, print_json
+from eval_core.cli.options import config_option
 
 if TYPE_CHECKING:
     from eval_core.measuring.diagnose import Diagnosis
@@ -71,7 +72,7 @@ def check_github() -> Iterator[Diagnosis]:
 @click.option(
     "--tree", type=click.Path(path_type=Path), help="The code under test.  [default: the configuration's folder]"
 )
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@config_option
 @click.option(
     "--sandbox", type=click.Choice(["auto", "bwrap", "docker", "none"]), default="auto", show_default=True,
     help="Sandbox for your own target; none runs it with your permissions.",

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from eval_core.cli.completion import complete_results
+from eval_core.cli.options import config_option
 
 
 @click.command()
 @click.argument("result", required=False, type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option("--compare-to", default="auto", show_default=True, help="auto, a baseline file or a results folder.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@config_option
 def accept(result: Path | None, compare_to: str, yes: bool, config: Path | None) -> None:
     """Accept an intended removal: what RESULT has lost is written into the configuration and no longer counts.
 

@@ -12,14 +12,13 @@ import click
 
 from eval_core.base.numbers import counted
 from eval_core.cli.entry import CommandGroup, as_json, print_json
+from eval_core.cli.options import config_option, model_options, run_options
 from eval_core.cli.run import (
     end_incomplete,
     execute,
     make_options,
-    model_options,
     print_estimate,
     resume_command,
-    run_options,
 )
 
 
@@ -165,7 +164,7 @@ def show(path: Path) -> None:
 
 
 @baseline.command()
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@config_option
 @as_json
 def check(config: Path | None, as_json: bool) -> None:
     """Check that every stored baseline matches the fixtures, probes and watched files of this tree. Exit 2 if not.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eval_core.cli.entry import CommandGroup
-from eval_core.cli.run import make_options, model_options
+from eval_core.cli.options import config_option, model_options, quiet_option, results_option
+from eval_core.cli.run import make_options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
 @click.group(cls=CommandGroup)
 def judge() -> None:
     """Calibrate the judge."""
-
-
-def _options(command: Any) -> Any:
-    for option in (
-        click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
-        click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
-        click.option("--quiet", is_flag=True, help="No progress and no notices on stderr."),
-    ):
-        command = option(command)
-    return command
 
 
 @asynccontextmanager
@@ -66,7 +57,9 @@ def _print_examination(options: RunOptions, root: Path, *, again: bool) -> None:
 @judge.command()
 @click.option("--again", is_flag=True, help="Calibrate again, even if the result is known.")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@_options
+@quiet_option
+@results_option
+@config_option
 @model_options
 def calibrate(again: bool, dry_run: bool, results: Path | None, quiet: bool, **given: Any) -> None:
     """Audit the judge on answers with an obvious order and on labelled ones. Exit 1 if it should not be used.

@@ -7,22 +7,16 @@ from typing import Any
 
 import click
 
+from eval_core.cli.options import config_option, fail_on_option, format_option, stored_option
+
 
 @click.command()
 @click.argument("label")
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@config_option
 @click.option("--results", type=click.Path(path_type=Path), help="Folder that holds the shards.  [default: results]")
-@click.option(
-    "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(["never", "regressed", "inconclusive"]),
-    default="never",
-    show_default=True,
-    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
-)
-@click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
+@stored_option
+@fail_on_option
+@format_option("text", "md", "json")
 def merge(label: str, config: Path | None, results: Path | None, compare_to: str, fail_on: Any, form: str) -> None:
     """Join the shards of LABEL into one result, compare it with the baseline and write its reports.
 

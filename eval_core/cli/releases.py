@@ -15,6 +15,7 @@ import yaml
 from eval_core.base.errors import UserError
 from eval_core.base.files import write_atomic
 from eval_core.base.numbers import listed
+from eval_core.cli.options import config_option, results_option
 
 if TYPE_CHECKING:
     from eval_core.domain.package import Package
@@ -35,9 +36,9 @@ _UNDRIVEN = ("setup_error", "target_error", "not_exercised")
 @click.option("--model", help="Model for all three roles; without one everything runs offline.")
 @click.option("--judge", help="Model that grades, or offline.")
 @click.option("--budget-usd", type=float, help="Spend no more than this for each version.")
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@config_option
 @click.option("--label", help="Folder below the results; the target and its version are added.")
-@click.option("--results", type=click.Path(path_type=Path), help="Default: results")
+@results_option
 @click.option("--sandbox", type=click.Choice(["auto", "bwrap", "docker", "none"]), default="auto")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set a key of the configuration.")
 @click.option("--install-only", is_flag=True, help="Install, say what differs, and measure nothing.")

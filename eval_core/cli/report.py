@@ -13,6 +13,7 @@ import click
 from eval_core.base.numbers import percent
 from eval_core.cli.completion import complete_results
 from eval_core.cli.entry import print_json
+from eval_core.cli.options import config_option, details_option, fail_on_option, format_option, stored_option
 from eval_core.comparing.compare import ReportData
 
 if TYPE_CHECKING:
@@ -114,12 +115,10 @@ def print_side_by_side(folders: Sequence[Path], form: str) -> None:
 
 @click.command()
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path), shell_complete=complete_results)
-@click.option("--format", "form", type=click.Choice(["text", "md", "html", "json"]), default="text", show_default=True)
-@click.option(
-    "--compare-to", default="auto", show_default=True, help="auto, none, a baseline file or a results folder."
-)
-@click.option("--details", is_flag=True, help="Print the tables as well.")
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@format_option("text", "md", "html", "json")
+@stored_option
+@details_option
+@config_option
 def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool, config: Path | None) -> None:
     """Render a result again, or several side by side; nothing is measured and no model is called.
 
@@ -144,8 +143,8 @@ def report(results: tuple[Path, ...], form: str, compare_to: str, details: bool,
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--format", "form", type=click.Choice(["text", "html", "json"]), default="text", show_default=True)
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@format_option("text", "html", "json")
+@config_option
 def trend(name: str | None, form: str, config: Path | None) -> None:
     """Show score, facts, size and cost of the stored baselines over time.
 
@@ -201,16 +200,10 @@ def trend(name: str | None, form: str, config: Path | None) -> None:
 @click.command()
 @click.argument("base", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.argument("candidate", type=click.Path(path_type=Path), shell_complete=complete_results)
-@click.option("--format", "form", type=click.Choice(["text", "md", "json", "html"]), default="text", show_default=True)
-@click.option(
-    "--fail-on",
-    type=click.Choice(["never", "regressed", "inconclusive"]),
-    default="never",
-    show_default=True,
-    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
-)
+@format_option("text", "md", "json", "html")
+@fail_on_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the permutation test.")
-@click.option("--details", is_flag=True, help="Print the tables as well.")
+@details_option
 def compare(base: Path, candidate: Path, form: str, fail_on: str, seed: int, details: bool) -> None:
     """Compare two results folders or baseline files; no model is called.
 

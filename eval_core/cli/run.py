@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 import sys
@@ -16,7 +15,7 @@ import click
 
 from eval_core.base.errors import UserError
 from eval_core.base.numbers import counted, listed
-from eval_core.cli.completion import complete_fixtures, complete_labels, complete_targets
+from eval_core.cli.options import fail_on_option, format_option, model_options, run_options
 
 if TYPE_CHECKING:
     from eval_core.base.config import Config
@@ -101,98 +100,6 @@ def print_rows(found: CostEstimate) -> None:
 # `compression-eval run`.
 
 OFFLINE = "No model configured: summaries, answers and grades are rule-based."
-
-
-def run_options(command: Any) -> Any:
-    """Add the options that every command which measures has."""
-    for option in reversed(
-        (
-            click.option(
-                "--fixtures",
-                "names",
-                help="Comma-separated fixture names; default: all.",
-                shell_complete=complete_fixtures,
-            ),
-            click.option(
-                "--target",
-                "targets",
-                multiple=True,
-                help="builtin:NAME or a target file; `run` compares several with the first.  "
-                "[default: the configured one]",
-                shell_complete=complete_targets,
-            ),
-            click.option(
-                "--tree",
-                type=click.Path(path_type=Path),
-                help="The code under test.  [default: the configuration's folder]",
-            ),
-            click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml"),
-            click.option("--results", type=click.Path(path_type=Path), help="Default: results"),
-            click.option(
-                "--label",
-                help="Folder under the results folder; default: the current time.",
-                shell_complete=complete_labels,
-            ),
-            click.option("--resume", is_flag=True, help="Complete an interrupted run of the same label."),
-            click.option("--focus-topic", help="Passed on to the compressor."),
-            click.option(
-                "--suite",
-                type=click.Choice(["quick", "rounds", "long", "full", "adversarial"]),
-                help="Beside the fixtures, play generated sessions of this size in rounds; adversarial: two sessions "
-                "with an injection instead.  [default: as configured]",
-            ),
-            click.option(
-                "--sandbox",
-                type=click.Choice(["auto", "bwrap", "docker", "none"]),
-                default="auto",
-                show_default=True,
-                help="Sandbox for your own target; none runs it with your permissions.",
-            ),
-            click.option("--tasks", is_flag=True, help="Let an agent finish the tasks, from the states of both sides."),
-            click.option("--quiet", is_flag=True, help="No progress and no notices on stderr."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-class _FiniteRange(click.FloatRange):
-    """A range that infinity and NaN, which compare as if they were in it, are not in."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a number."""
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
-
-
-_MORE_THAN_NOTHING = _FiniteRange(min=0, min_open=True)
-
-
-def model_options(command: Any) -> Any:
-    """Add the options that choose and bound models."""
-    for option in reversed(
-        (
-            click.option("--model", help="Model for all three roles (litellm name); none: offline."),
-            click.option("--compressor-model", help="Model that the compressor calls."),
-            click.option(
-                "--judge-model",
-                "--judge",
-                help="Model that grades, or offline: only compressions cost money; the rest is rule-based.",
-            ),
-            click.option("--budget-usd", type=_MORE_THAN_NOTHING, help="Spend no more than this."),
-            click.option(
-                "--set",
-                "changes",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help="Set a key of the configuration for this run, e.g. --set compress_runs=5.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
 
 
 def make_options(given: dict[str, Any]) -> RunOptions:
@@ -417,14 +324,8 @@ def _looked_again(options: RunOptions, data: ReportData, root: Path, *, quiet: b
     show_default=True,
     help="auto, none, a baseline file, a results folder, or rerun: measure the base in the same run.",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(["never", "regressed", "inconclusive"]),
-    default="never",
-    show_default=True,
-    help="Exit with 1 on this verdict or a worse one, and with 3 if there is no verdict.",
-)
-@click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
+@fail_on_option
+@format_option("text", "md", "json")
 @click.option(
     "--base-tree",
     type=click.Path(path_type=Path),

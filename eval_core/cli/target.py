@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from eval_core.cli.entry import as_json
+from eval_core.cli.options import config_option
 
 
 @click.group()
@@ -24,7 +25,7 @@ def target() -> None:
 @target.command()
 @click.argument("target_file", metavar="[TARGET]", required=False)
 @click.option("--target", "named", help="Same as TARGET_FILE.")
-@click.option("--config", type=click.Path(path_type=Path), help="Default: .compression-eval.yml")
+@config_option
 @click.option(
     "--tree",
     type=click.Path(path_type=Path, file_okay=False),
