@@ -11,13 +11,14 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.pull_request.result_body import CommentContext, result_body
 from bot.steps.annotations import Clue
 from bot.steps.artifact import read_result
-from bot.steps.baseline_age import CommitsSince, age_words
 from bot.steps.check import FIRST_RESULT
 from bot.steps.comment import RESULT_BUDGET
 from bot.steps.publish import RenderedResult, ResultAsked
@@ -26,12 +27,15 @@ from eval_core.base.errors import UserError
 from eval_core.base.markdown_text import inline
 from eval_core.base.numbers import counted
 from eval_core.comparing.compare import ReportData
+from eval_core.domain.measurement import Provenance
 from eval_core.domain.target import TargetSpec, read_target, target_from
 from eval_core.reporting.markdown import render_markdown
 from eval_core.reporting.view import make_view
 from eval_core.strands.asks import SESSION
 from eval_core.strands.findings import Kind, StrandState, Verdict
 
+CommitsSince = Callable[[str], int | None]
+"""Tells how many commits the base branch has had since one; None if GitHub does not say."""
 _log = logging.getLogger(__name__)
 _ROLE = re.compile(r"\([\w:= .-]*\)")
 _QUOTED = 200
@@ -146,11 +150,25 @@ def _base(asked: ResultAsked, data: ReportData, commits_since: CommitsSince) -> 
     base = f"{_branch(asked)} at {ticket.compared_sha[:7]}{behind}"
     if data.candidate.extra.base == "rerun":
         return f"compared with {base}"
-    age = age_words(data.base.provenance, commits_since)
+    age = _age(data.base.provenance, commits_since)
     stored = f"stored baseline{f' ({age})' if age else ''}"
     if asked.config.baseline.control == "never":
         return f"compared with the {stored}, whatever {base} is"
     return f"compared with {base}, by its {stored}"
+
+
+def _age(provenance: Provenance, commits_since: CommitsSince) -> str:
+    """Say how old a baseline is: days, and commits of the base branch since; empty if nothing is known of it."""
+    words = []
+    try:
+        days = (datetime.now(UTC) - datetime.fromisoformat(provenance.date)).days
+        words.append(f"{counted(days, 'day')} old" if days else "measured today")
+    except (TypeError, ValueError):
+        pass
+    behind = commits_since(provenance.source_sha) if provenance.source_sha else None
+    if behind:
+        words.append(f"{counted(behind, 'commit')} behind")
+    return ", ".join(words)
 
 
 def _branch(asked: ResultAsked) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from eval_core.base.errors import UserError
+from eval_core.base.globs import watched_files
 from eval_core.comparing.compare import ReportData
 from eval_core.comparing.control_runs import keep_control
 from eval_core.domain.call import ArmName
@@ -30,7 +33,6 @@ from eval_core.measuring.play_tasks import play_tasks
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import AfterFacts, MeasuringSession, measure_together, read_ahead
-from eval_core.measuring.touched import touched_by
 from eval_core.measuring.wiring import Live, Traffic, make_live
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.targets import Target
@@ -38,7 +40,11 @@ from eval_core.statistics.looks import bought_looks, looks_before
 from eval_core.storage.results import BASE_FOLDER, CONTROL_FOLDER, SUMMARY, ResultsFolder, read_measurement, spending
 from eval_core.suite.sizes import SIZES, generated_cases
 
-_IN_PARTS = "this is one part of a run; `compression-eval merge` puts the parts together and compares"
+# What changed lines are about that no fixture shows.
+_SPEAKS_OF: dict[Unexercised, re.Pattern[str]] = {
+    "focus": re.compile(r"focus_?topic", re.IGNORECASE),
+    "trigger": re.compile(r"should_?compress|should_?compact", re.IGNORECASE),
+}
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,6 @@ def measure(plan: Plan, sinks: Sinks) -> Measurement:
 
 def compare_run(plan: Plan, measurement: Measurement, folder: ResultsFolder) -> ReportData:
     """Compare what was measured with the base of its plan; a part of a run is not compared."""
-    if plan.options.shard is not None:
-        return ReportData(measurement, cases={case.fixture.name: case for case in plan.cases}, note=_IN_PARTS)
     return compare(plan.base_of(measurement, folder.path), measurement, plan.cases)
 
 
@@ -318,3 +322,17 @@ def _from_files(measurement: Measurement, digest: str | None, point: BranchPoint
     provenance = measurement.provenance.model_copy(update={"watched": digest, **named})
     measurement = measurement.model_copy(update={"provenance": provenance})
     return measurement if point is None else measurement.noting(branch=point.branch)
+
+
+def touched_by(base: Path, tree: Path, globs: Sequence[str], skipped: Sequence[Path] = ()) -> tuple[Unexercised, ...]:
+    """Return what the lines of watched files are about that a change adds or removes."""
+    changed = _lines(base, globs, (*skipped, tree)) ^ _lines(tree, globs, skipped)
+    return tuple(name for name, pattern in _SPEAKS_OF.items() if any(pattern.search(line) for _, line in changed))
+
+
+def _lines(tree: Path, globs: Sequence[str], skipped: Sequence[Path]) -> set[tuple[str, str]]:
+    return {
+        (name, line.strip())
+        for name in watched_files(tree, globs, skipped)
+        for line in (tree / name).read_text(encoding="utf-8", errors="replace").splitlines()
+    }

@@ -10,7 +10,7 @@ import pytest
 import small
 
 from eval_core.domain.case import Case
-from eval_core.measuring.touched import touched_by
+from eval_core.measuring.measure import touched_by
 from eval_core.reporting.not_looked_at import not_looked_at, touched_unseen
 
 OLD = "def compress(messages):\n    return messages\n\n\ndef should_compress(tokens):\n    return tokens > 900\n"
