@@ -28,8 +28,6 @@ from bot.candidates import (
 from bot.github.checkout import git, own_repository
 from eval_core.base.errors import UserError
 
-# `compression-eval init`: adopt the bot in a repository.
-
 WORKFLOW = Path(".github/workflows/compression-eval.yml")
 STATUS = Path(".github/workflows/compression-eval-status.yml")
 APPROVAL = Path(".github/workflows/compression-eval-approval.yml")

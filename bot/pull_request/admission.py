@@ -66,8 +66,6 @@ def is_measured(path: str, config: Config) -> bool:
     return base_only(path, config) is None and (not config.watch or matches(path, config.watch))
 
 
-# May this request spend money? Decided from plain facts, before anything of the pull request is run.
-
 Why = Literal[
     "permission",
     "no-pull-request",

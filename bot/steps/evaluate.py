@@ -29,8 +29,6 @@ from eval_core.sandbox.isolation import Wanted
 from eval_core.sandbox.targets import find_target
 from eval_core.storage.results import ResultsFolder, open_results
 
-# The evaluate job: fetch the pull request's tree as data, prepare, measure. It holds no write token.
-
 
 def set_up(config: Config, root: Path) -> None:
     """Run the base branch's own setup commands, in a step that has no secret."""

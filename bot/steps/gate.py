@@ -95,8 +95,6 @@ def _runs_today(github: GitHub, request: EvaluationRequest, config: BotConfig) -
     return count
 
 
-# The gate's job: decide, consume the label, and tell the pull request, whatever happens.
-
 ENVIRONMENT = "compression-eval"
 """The environment that holds the model key, and whose reviewers approve a run."""
 

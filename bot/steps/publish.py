@@ -27,8 +27,6 @@ from eval_core.base.config import Config
 from eval_core.base.errors import IncompleteError, UserError, bug_message
 from eval_core.base.markdown_text import inline
 
-# The publish job: check what the evaluate job left, decide again, write the comment and the check run.
-
 _log = logging.getLogger(__name__)
 _JOB = "evaluate"
 _TITLES: Mapping[NoticeKind, str] = {

@@ -37,6 +37,7 @@ _TURNS = 24
 _PLAIN = 6
 """Exchanges without tools at the end, where many compressors keep a few messages as they are."""
 
+_INIT = "`compression-eval init` writes it; where this program was installed as a package, with --action OWNER/REPO@SHA"
 _ADVICE = {
     Outcome.SETUP_ERROR: "compare compressor, pythonpath, init and method with the code; see docs/targets/README.md",
     Outcome.NOT_EXERCISED: "it must call ${LLM_BASE_URL}; if it works by rules, say `llm: none` under target",
@@ -261,7 +262,7 @@ def _github(options: RunOptions) -> Iterator[Diagnosis]:
         return
     path, label = options.root / WORKFLOW, options.settings.bot.label
     if not path.is_file():
-        yield Diagnosis("missing", f"{path}: no workflow, so no bot", "`compression-eval init` writes it")
+        yield Diagnosis("missing", f"{path}: no workflow, so no bot", _INIT)
     elif label not in path.read_text(encoding="utf-8", errors="replace"):
         advice = f"the workflow starts on another label than bot.label ({label}): name it in both"
         yield Diagnosis("broken", f"{path}: does not name the label {label}", advice)
