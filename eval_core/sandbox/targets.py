@@ -65,12 +65,13 @@ def _shared(messages: Sequence[Message], *, first: bool) -> int:
 class _Bridge:
     """Lets the synchronous compressor, in its thread, call the asynchronous client."""
 
-    complete: Complete
-    model: str
+    complete: Complete | None
+    """None where rules summarise: then nothing is asked."""
+    model: str | None
     run: int
     loop: asyncio.AbstractEventLoop
     max_tokens: int
-    use: ModelUse
+    use: ModelUse = field(default_factory=ModelUse)
     requests: list[ModelRequest] = field(default_factory=list)
     step: int = 0
     refused: str = ""
@@ -90,6 +91,8 @@ class _Bridge:
         return len(self.requests), self.queued
 
     def __call__(self, messages: list[Message]) -> str:
+        assert self.complete is not None
+        assert self.model is not None
         call = ModelCall(
             role="compressor",
             model=self.model,
@@ -147,56 +150,44 @@ class BuiltinSubject:
         self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: RoundLog | None = None
     ) -> Compression:
         """Compress a fixture once, segment after segment, with one instance; go on after the rounds of a log."""
-        bridge = None
-        loop = asyncio.get_running_loop()
-        if self.complete is not None and self.model is not None:
-            bridge = _Bridge(self.complete, self.model, run, loop, self.max_tokens, ModelUse())
+        bridge, loop = self._bridge(run), asyncio.get_running_loop()
         try:
             steps = await loop.run_in_executor(_threads(), self._in_turn, fixture, bridge, focus_topic, log)
         except _ModelFailed as exc:
             outcome = Outcome.BAD_COMPLETION if exc.failure.kind in NO_USE else Outcome.INFRA
-            return Compression(
-                outcome,
-                f"{exc.failure.kind}: {exc.failure.message}",
-                use=_used(bridge),
-                requests=_requests(bridge),
-            )
+            detail = f"{exc.failure.kind}: {exc.failure.message}"
+            return Compression(outcome, detail, use=bridge.use, requests=tuple(bridge.requests))
         kept = steps[-1].tokens_after / max(steps[-1].tokens_before, 1)
         if kept > KEPT_LIMIT:
-            return Compression(
-                Outcome.NOT_COMPRESSED,
-                f"{kept:.0%} of the tokens are still there",
-                steps,
-                _used(bridge),
-                requests=_requests(bridge),
-            )
+            detail = f"{kept:.0%} of the tokens are still there"
+            return Compression(Outcome.NOT_COMPRESSED, detail, steps, bridge.use, requests=tuple(bridge.requests))
         return Compression(
-            Outcome.OK,
-            steps=steps,
-            use=_used(bridge),
-            requests=_requests(bridge),
-            refused=bridge.refused if bridge else "",
+            Outcome.OK, steps=steps, use=bridge.use, requests=tuple(bridge.requests), refused=bridge.refused
         )
 
     async def compress_when_due(self, fixture: Fixture, *, seed: int) -> Compression:
         """Compress whenever the strategy says so, or whenever the window is nearly full."""
         del seed
-        bridge = None
-        loop = asyncio.get_running_loop()
-        if self.complete is not None and self.model is not None:
-            bridge = _Bridge(self.complete, self.model, 0, loop, self.max_tokens, ModelUse())
+        bridge, loop = self._bridge(0), asyncio.get_running_loop()
         fired: list[int] = []
         steps: list[Step] = []
         try:
             own = await loop.run_in_executor(_threads(), self._when_due, fixture, bridge, steps, fired)
         except _ModelFailed as exc:
             detail = f"{exc.failure.kind}: {exc.failure.message}"
-            return Compression(Outcome.INFRA, detail, tuple(steps), _used(bridge), fired=tuple(fired))
-        return Compression(Outcome.OK, "", tuple(steps), _used(bridge), fired=tuple(fired), own_trigger=own)
+            return Compression(Outcome.INFRA, detail, tuple(steps), bridge.use, fired=tuple(fired))
+        return Compression(Outcome.OK, "", tuple(steps), bridge.use, fired=tuple(fired), own_trigger=own)
 
-    def _when_due(self, fixture: Fixture, bridge: _Bridge | None, steps: list[Step], fired: list[int]) -> bool:
-        summariser = ModelSummariser(bridge) if bridge else None
-        compressor = create(self.strategy, summariser, effective_window(fixture.context_length))
+    def _bridge(self, run: int) -> _Bridge:
+        return _Bridge(self.complete, self.model, run, asyncio.get_running_loop(), self.max_tokens)
+
+    def _create(self, fixture: Fixture, bridge: _Bridge) -> Any:
+        by_model = bridge.complete is not None and bridge.model is not None
+        summariser = ModelSummariser(bridge) if by_model else None
+        return create(self.strategy, summariser, effective_window(fixture.context_length))
+
+    def _when_due(self, fixture: Fixture, bridge: _Bridge, steps: list[Step], fired: list[int]) -> bool:
+        compressor = self._create(fixture, bridge)
         ask = getattr(compressor, "should_compress", None)
         due, state = Due(fixture), list[Message]()
         with computing():
@@ -213,47 +204,33 @@ class BuiltinSubject:
         return ask is not None
 
     def _in_turn(
-        self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None, log: RoundLog | None
+        self, fixture: Fixture, bridge: _Bridge, focus_topic: str | None, log: RoundLog | None
     ) -> tuple[Step, ...]:
         with computing():
             return self._steps(fixture, bridge, focus_topic, log)
 
     def _steps(
-        self, fixture: Fixture, bridge: _Bridge | None, focus_topic: str | None, log: RoundLog | None
+        self, fixture: Fixture, bridge: _Bridge, focus_topic: str | None, log: RoundLog | None
     ) -> tuple[Step, ...]:
-        summariser = ModelSummariser(bridge) if bridge else None
-        compressor = create(self.strategy, summariser, effective_window(fixture.context_length))
+        compressor = self._create(fixture, bridge)
         # What an instance knows of earlier rounds is all in the messages.
         done = log.read() if log is not None else []
         steps = [one.step for one in done]
         state: list[Message] = steps[-1].messages if steps else []
-        if bridge is not None:
-            bridge.take_up(done)
+        bridge.take_up(done)
         cuts = [0, *fixture.cuts]
         for step in range(len(steps), len(fixture.cuts)):
             state = [*state, *fixture.messages[cuts[step] : cuts[step + 1]]]
             before = count_messages(state)
-            mark, queued = bridge.begin(step) if bridge else (0, 0.0)
+            mark, queued = bridge.begin(step)
             began = time.perf_counter()
             state = compressor.compress(state, before, focus_topic)
-            queued = (bridge.queued - queued) if bridge else 0.0
+            queued = bridge.queued - queued
             seconds = time.perf_counter() - began - queued
             steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued))
             if log is not None:
-                log.add(Round(steps[-1], _used(bridge), _since(bridge, mark)))
+                log.add(Round(steps[-1], bridge.use, tuple(bridge.requests[mark:])))
         return tuple(steps)
-
-
-def _since(bridge: _Bridge | None, mark: int) -> tuple[ModelRequest, ...]:
-    return tuple(bridge.requests[mark:]) if bridge else ()
-
-
-def _requests(bridge: _Bridge | None) -> tuple[ModelRequest, ...]:
-    return tuple(bridge.requests) if bridge else ()
-
-
-def _used(bridge: _Bridge | None) -> ModelUse:
-    return bridge.use if bridge else ModelUse()
 
 
 # From what the user calls the target to a subject that can be run. Every path of a target is resolved here, once.
