@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median_low
 
 from eval_core.base.numbers import counted, percent
 from eval_core.domain.measurement import Measurement
@@ -123,9 +123,10 @@ def _mean(values: Sequence[float]) -> float | None:
     return fmean(there) if there else None
 
 
-def _by_round(runs: Sequence[Played], share: Callable[[Played, int], float]) -> list[float | None]:
-    last = max(len(run.fates) for run in runs)
-    return [_mean([share(run, at) for run in runs if at < len(run.fates)]) for at in range(last)]
+def _by_round(runs: Sequence[Played], last: int, share: Callable[[Played, int], float]) -> list[float | None]:
+    """Return a mean for each round, always of the same sessions: those that are compressed so often."""
+    long = [run for run in runs if len(run.fates) >= last]
+    return [_mean([share(run, at) for run in long]) for at in range(last)]
 
 
 def _survival(runs: Sequence[Played], kind: str) -> list[float | None]:
@@ -142,7 +143,7 @@ def _survival(runs: Sequence[Played], kind: str) -> list[float | None]:
 
 def _half(values: Values) -> str:
     """Say after how many compressions half is gone."""
-    age = next((age for age, value in enumerate(values, 1) if value is not None and value < 0.5), None)
+    age = next((age for age, value in enumerate(values, 1) if value is not None and value <= 0.5), None)
     return "more than half is kept to the end" if age is None else f"half is gone after {counted(age, 'compression')}"
 
 
@@ -181,11 +182,13 @@ def rounds_pictures(sides: Sequence[Side]) -> RoundsPictures | None:
     """Draw the rounds of one or more sides; None where nothing was played."""
     if not sides:
         return None
-    kept = [(name, css, _by_round(runs, lambda run, at: run.kept()[at])) for name, css, runs in sides]
-    freed = [(name, css, _by_round(runs, _freed)) for name, css, runs in sides]
-    ends = "; ".join(f"{name} {percent(values[-1] or 0.0)}" for name, _, values in kept)
+    # Most sessions get as far as that.
+    last = median_low([len(run.fates) for _, _, runs in sides for run in runs])
+    kept = [(name, css, _by_round(runs, last, lambda run, at: run.kept()[at])) for name, css, runs in sides]
+    freed = [(name, css, _by_round(runs, last, _freed)) for name, css, runs in sides]
+    ends = "; ".join(f"{name} {percent(values[-1])}" for name, _, values in kept)
     plots = [
-        _plot("kept, all facts", "round", kept, f"Kept after the last round: {ends}.", 1),
+        _plot("kept, all facts", "round", kept, f"Kept after round {last}: {ends}.", 1),
         _plot("freed, of all tokens", "round", freed, "How much each round frees.", 1),
     ]
     for kind in _written(sides):
