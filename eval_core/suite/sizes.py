@@ -89,7 +89,10 @@ def _body(case: Case) -> dict[str, object]:
 
 
 def _read(path: Path) -> Case:
-    value = json_value(unpack(path).decode("utf-8", "replace"), path)
+    try:
+        value = json_value(unpack(path).decode("utf-8", "replace"), path)
+    except UserError as exc:
+        raise UserError(f"{str(exc).partition(';')[0]}; remove the file, and it is made anew") from None
     if not isinstance(value, dict) or set(value) != {"fixture", "probes", "ledger"}:
         raise UserError(f"{path}: not a generated session; remove the file, and it is made anew")
     return Case(

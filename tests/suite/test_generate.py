@@ -79,6 +79,18 @@ def test_a_session_is_made_once_and_read_afterwards(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_a_kept_session_that_is_cut_off_is_named_and_can_be_made_anew(tmp_path: Path) -> None:
+    made_once(PLAN, tmp_path)
+    (kept,) = tmp_path.iterdir()
+    kept.write_bytes(kept.read_bytes()[:2_000])
+    with pytest.raises(
+        UserError, match=rf"{kept.name}: not a whole gzip file.*; remove the file, and it is made anew$"
+    ):
+        made_once(PLAN, tmp_path)
+    kept.unlink()
+    assert made_once(PLAN, tmp_path).fixture.digest == generate(PLAN).fixture.digest
+
+
 def test_another_digest_than_expected_is_an_error_that_names_both(tmp_path: Path) -> None:
     digest = generate(PLAN).fixture.digest
     with pytest.raises(UserError, match=f"short-1 has the digest {digest[:16]}, and {'f' * 16} was expected"):
