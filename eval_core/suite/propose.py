@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, content_text
@@ -30,6 +32,11 @@ _DEFINES = re.compile(r"^\s{0,8}(?:def|class|func|function|fn|interface|struct|t
 _DULL_NAMES = re.compile(r"main|path|setup|teardown|run|test|init|__\w+__", re.I)
 _COMMITTED = re.compile(r"^\[([\w./-]{1,80})(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.{4,120})$", re.M)
 _LOGGED = re.compile(r"^([0-9a-f]{7,40}) (.{6,120})$", re.M)
+_LEFT_OPEN = (
+    "What is on the list of things still to be done, and what does each of them depend on?",
+    "Which step of the work is next?",
+)
+_TITLE = re.compile(r"--title[ =](['\"])(.{1,300}?)\1")
 _OPENED = re.compile(r"https?://\S{4,150}/(?:pull|pulls|merge_requests|issues)/(\d{1,7})\b")
 _OPENS = re.compile(r"\b(pr|issue|mr)\b.{0,20}\bcreate\b|create_(?:pull_request|issue|merge_request)", re.I)
 _CONDITION = re.compile(
@@ -114,7 +121,9 @@ def _repository(traffic: list[ToolExchange]) -> Iterator[Draft]:
             for number in dict.fromkeys(_OPENED.findall(exchange.answer)):
                 noun = "issue" if re.search(r"\bissue", exchange.command + exchange.name, re.I) else "pull request"
                 question = f"Which number did the {noun} get that was opened in this session?"
-                yield Draft("artifact", f"opened-{number}", question, (_fact(f"#{number}", "pr"),), 3.5)
+                title = _TITLE.search(exchange.command)
+                named = f'Which number did the {noun} "{_short(title[2])}" get?' if title else ""
+                yield Draft("artifact", f"opened-{number}", question, (_fact(f"#{number}", "pr"),), 3.5, named)
 
 
 def _runs(traffic: list[ToolExchange]) -> Iterator[Draft]:
@@ -209,8 +218,7 @@ def _todo(traffic: list[ToolExchange]) -> Iterator[Draft]:
             continue
         words = subject_words(str(item.get("content", "")))
         if words:
-            question = "What is on the list of things still to be done, and what does each of them depend on?"
-            fallback = "Which step of the work is next?" if number == 0 else ""
+            question, fallback = _LEFT_OPEN if number == 0 else ("", "")
             yield Draft("continuation", f"todo-{number}", question, tuple(map(_fact, words)), 3.0, fallback)
 
 
@@ -228,6 +236,8 @@ def drafts(messages: Sequence[Message]) -> Iterator[Draft]:
 # Drafts of probes for people to choose from; what a session did is the source, never a guess.
 
 _MAX_FACTS = 4
+_LONG = 120
+"""Messages of a session from which on every part of it is asked about."""
 
 
 def _usable(fact: Fact, places: Places) -> bool:
@@ -252,9 +262,19 @@ def _ranked(found: list[Draft], places: Places) -> list[Draft]:
     return sorted(telling or found, key=lambda draft: (-draft.worth, draft.topic))
 
 
-def _mixed(probes: list[Probe], limit: int) -> list[Probe]:
+def _by_thirds(probes: Sequence[Probe], places: Places) -> list[Probe]:
+    """Take early, middle and late ones in turn, each part in order of worth; a short session is one part."""
+    parts: list[list[Probe]] = [[], [], []]
+    end = len(places.haystacks)
+    for probe in probes:
+        first = min(index for fact in probe.expected_facts if not fact.superseded for index in places.of(fact))
+        parts[3 * first // end if end >= _LONG else 0].append(probe)
+    return [probe for turn in zip_longest(*parts) for probe in turn if probe is not None]
+
+
+def _mixed(probes: list[Probe], places: Places, limit: int) -> list[Probe]:
     """Take the types in turn, so that none crowds out the others."""
-    waiting = {kind: [probe for probe in probes if probe.type == kind] for kind in PROBE_TYPES}
+    waiting = {kind: _by_thirds([probe for probe in probes if probe.type == kind], places) for kind in PROBE_TYPES}
     taken: list[Probe] = []
     while len(taken) < limit and any(waiting.values()):
         for queue in waiting.values():
@@ -278,9 +298,15 @@ def propose(fixture: Fixture, limit: int = 24) -> ProbeBank:
     places = Places(fixture)
     probes: list[Probe] = []
     used: set[str] = set()
-    asked: set[str] = set()
     names: set[str] = set()
-    for draft in _ranked(list(drafts(fixture.messages)), places):
+    found = list(drafts(fixture.messages))
+    # A question that quotes nothing and fits several drafts does not say which of them it is about.
+    asks = {
+        (text, *(fact.label for fact in draft.facts)) for draft in found for text in (draft.question, draft.fallback)
+    }
+    often = Counter(text for text, *_ in asks if not re.search('["`]', text))
+    asked = {text for text in often if often[text] > 1}
+    for draft in _ranked(found, places):
         fresh = [fact for fact in draft.facts if normalise(fact.label) not in used and _usable(fact, places)]
         for question in filter(None, (draft.question, draft.fallback)):
             facts = _unsaid(fresh, question)[:_MAX_FACTS]
@@ -290,7 +316,7 @@ def propose(fixture: Fixture, limit: int = 24) -> ProbeBank:
                 name = _name(draft, names)
                 probes.append(Probe(id=name, type=draft.type, question=question, expected_facts=facts, draft=True))
                 break
-    chosen = _mixed(probes, limit)
+    chosen = _mixed(probes, places, limit)
     if not chosen:
         raise UserError(
             f"fixture {fixture.name}: nothing to propose: no files written, commits, test runs or decisions found; "

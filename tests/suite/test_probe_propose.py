@@ -217,3 +217,25 @@ def test_what_people_say_is_in_the_way_is_a_blocker() -> None:
     session.say("user", "The rollout is blocked by RELAY-412 until the audit ends.")
     session.say("assistant", "Understood.")
     assert "RELAY-412" in _labels(session)
+
+
+def test_early_middle_and_late_parts_of_a_session_have_equal_shares() -> None:
+    session = Session()
+    for number in range(60):
+        session.call("terminal", f"[work {number:02}ab{number:02}cd] Part {number:02}\n 1 file", command="git commit")
+    places = [(probe.expected_facts[0].evidence or [])[0] for probe in propose(session.fixture(), 9).probes]
+    end = len(session.fixture().messages)
+    assert [sum(part <= 3 * place / end < part + 1 for place in places) for part in range(3)] == [3, 3, 3]
+
+
+def test_a_question_that_fits_several_things_is_not_asked() -> None:
+    session = Session()
+    for number, title in ((387, "Drop the shadow"), (402, "Keep the ledger")):
+        command = f"gh pr create --title '{title}'"
+        session.call("terminal", f"https://forge.example/a/b/pull/{number}", command=command)
+        session.call("terminal", f"https://forge.example/a/b/pull/{number + 50}", command="gh pr create --draft")
+    asked = {probe.question: probe.expected_facts[0].fact for probe in propose(session.fixture()).probes}
+    assert asked == {
+        'Which number did the pull request "Drop the shadow" get?': "#387",
+        'Which number did the pull request "Keep the ledger" get?': "#402",
+    }
