@@ -76,7 +76,7 @@ class Prompted:
                 role="compressor", model="offline:rules", messages=tuple(messages), max_tokens=8_000, draw=Draw(run)
             )
             text: str = asyncio.run(complete(call)).text
-            requests.append(ModelRequest(call.messages, len(steps), text))
+            requests.append(ModelRequest(call.messages, len(steps), text, asked_for=module.get("ASKED_FOR", ())))
             return text
 
         module: dict[str, Any] = {"RUN": run, "FIXTURE": fixture.name, "STEP": lambda: len(steps)}

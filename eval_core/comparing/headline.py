@@ -255,7 +255,7 @@ def next_step(
     label: str = "",
     exact: bool = False,
     false_values: bool = False,
-    judged_by: str = "",
+    judge_it: str = "",
 ) -> str:
     """Return one sentence on what to do; `false_values` says that such values are listed."""
     if kind is Kind.NOT_COMPARABLE:
@@ -265,7 +265,7 @@ def next_step(
     if kind is Kind.TRADE:
         return _worth(size, strands or {})
     if kind is Kind.NOT_JUDGED:
-        return f"Let a model judge it: {judged_by} prints the price; run it again without `--dry-run`."
+        return judge_it
     if kind is Kind.NO_DETECTABLE_CHANGE:
         # What was counted has no change too small to be seen.
         return "Nothing to do." if exact else "Nothing to do, unless a smaller change matters to you."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Literal
 
 from eval_core.base.numbers import counted, listed, p_value, percent, score
@@ -12,7 +13,7 @@ from eval_core.comparing.control_runs import ControlShift
 from eval_core.comparing.gaps import coverage_of, gaps, incomparable_of, muted
 from eval_core.comparing.rule import decide_kind
 from eval_core.comparing.tested import Options, Sides, Tested, gather
-from eval_core.comparing.unjudged import JUDGED_BY, unjudged_kind, why_unjudged
+from eval_core.comparing.unjudged import how_to_judge, unjudged_kind, unless_unread, why_unjudged
 from eval_core.domain.extra import Look
 from eval_core.statistics import medians as median_rule
 from eval_core.statistics.arms import Arm, validate
@@ -155,10 +156,11 @@ def _kind(case: Sides, tested: Tested, findings: dict[str, Finding], rows: Seque
     if recorded is None:
         return decide_kind(findings, tested.size, certain=False, decided=decided)
     certain = (recorded.invented.more or recorded.stale.more) and findings["facts"].state is StrandState.WORSE
-    if not recorded.unfollowed and not recorded.other_replies:
-        return decide_kind(findings, tested.size, certain=certain, decided=decided)
-    kind = unjudged_kind(findings, tested.size, recorded, certain=certain, decided=decided)
-    if recorded.unfollowed and kind is not Kind.NOT_JUDGED:
+    stood_in = recorded.unfollowed or recorded.other_replies
+    rule = partial(unjudged_kind, recorded=recorded) if stood_in else decide_kind
+    kind = unless_unread(rule(findings, tested.size, certain=certain, decided=decided), recorded)
+    unjudged = recorded.unfollowed or recorded.asks.other_model or recorded.unread
+    if unjudged and kind is not Kind.NOT_JUDGED:
         case.remarks.append(f"Not judged beside this: {why_unjudged(recorded)}.")
     return kind
 
@@ -254,7 +256,7 @@ def decide(
             label=candidate.label,
             exact=tested.counted,
             false_values=bool(tested.false_values),
-            judged_by=JUDGED_BY,
+            judge_it=how_to_judge(recorded),
         ),
         reasons=tuple(reasons),
         strands=tuple(findings.values()),

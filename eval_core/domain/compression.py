@@ -110,6 +110,8 @@ class ModelRequest:
     reply: str = ""
     settings: tuple[str, ...] = ()
     """What else the compressor asked for, one `name: value` each: the reply's length, its format, tools."""
+    asked_for: tuple[str, ...] = ()
+    """The model, by its name, and how hard it should think: another one may have answered, and as hard as it likes."""
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,8 @@ class AsksRecord(Record):
     """The instructions, each line once; `[...]` is where the session's text was."""
     session: str
     """Digest of the session's text in the requests."""
+    asked_for: list[str] | None = None
+    """Names of models other than the one that answers, and how hard they should think; null in older records."""
 
 
 class SectionRecord(Record):

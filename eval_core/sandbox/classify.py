@@ -30,7 +30,8 @@ class CallRecord:
     """Position on the log's own clock, which ticks at each start and each end."""
     step: int = 0
     """The compression step it was made in, from 0."""
-    requested_model: str = ""
+    asked_for: tuple[str, ...] = ()
+    """The model's name, if it is another than the one that answers, and how hard it should think."""
     ended: int | None = None
     status: CallStatus = "arriving"
     """What the provider did with it; `arriving` and `refused` never reached the provider."""
@@ -149,7 +150,8 @@ def requests_of(records: Sequence[CallRecord]) -> tuple[ModelRequest, ...]:
     unique: dict[tuple[int, bytes], ModelRequest] = {}
     for record in records:
         if record.status == "ok":
-            request = ModelRequest(record.messages, record.step, record.reply, record.settings)
+            asked_for = record.asked_for
+            request = ModelRequest(record.messages, record.step, record.reply, record.settings, asked_for)
             unique[record.step, canonical([list(record.messages), record.settings])] = request
     return tuple(sorted(unique.values(), key=lambda request: request.step))
 

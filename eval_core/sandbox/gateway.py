@@ -214,7 +214,6 @@ class Gateway:
         try:
             data = json.dumps(body).encode("ascii")
             asked = read_request(read_object(data))
-            record.requested_model = asked.requested_model
             size = len(data) + _PER_MESSAGE * len(asked.messages)
             self._allowance.admit(size)
         except Refusal as refusal:
@@ -222,6 +221,8 @@ class Gateway:
             self._send(_refused(number, refusal))
             return
         record.messages, record.settings = asked.messages, asked.settings
+        named = () if self._model.endswith(asked.requested_model) else (asked.requested_model,)
+        record.asked_for = (*named, *(f"{name} {value}" for name, value in asked.effort.items()))
         record.own_limit = asked.max_tokens is not None and asked.max_tokens <= self._limits.output_tokens
         record.own_stop = bool(asked.params.get("stop"))
         self.log.forward(record)

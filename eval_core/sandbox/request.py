@@ -19,11 +19,13 @@ MAX_VALUES = 20 * MAX_MESSAGES
 """In all objects and lists of one request: a few for each message, and the schemas of tools."""
 
 PASSED = ("top_p", "stop", "presence_penalty", "frequency_penalty")
+EFFORT = ("reasoning_effort", "verbosity")
+"""Not passed on either, because not every model has it; what a model writes may depend on it, so it is written down."""
 IGNORED = (
-    "logprobs", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "safety_identifier", "seed",
-    "service_tier", "store", "stream_options", "top_logprobs", "user", "verbosity",
+    *EFFORT, "logprobs", "metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "seed",
+    "service_tier", "store", "stream_options", "top_logprobs", "user",
 )  # fmt: skip
-"""Fields that change nothing that matters here: accepted, not passed on."""
+"""Fields that are accepted and not passed on."""
 HANDLED = (
     "model", "messages", "max_tokens", "max_completion_tokens", "temperature", "stream", "n", "response_format",
     "tools", "tool_choice",
@@ -77,20 +79,26 @@ class ChatRequest:
     response_schema: dict[str, Any] | None
     params: dict[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    effort: dict[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """What is asked for beside the messages, one `name: value` each, and each tool by itself."""
         body = self.body()
         tools = [("tool", tool) for tool in body.pop("tools", ())]
-        others = [(name, value) for name, value in sorted(body.items()) if name not in ("model", "messages")]
+        others = [(name, value) for name, value in sorted(body.items()) if name not in ("model", "messages", *EFFORT)]
         return tuple(
             f"{name}: {json.dumps(value, sort_keys=True, ensure_ascii=False)}" for name, value in [*others, *tools]
         )
 
     def body(self) -> dict[str, Any]:
         """Return the request as chat completions write it; `read_request` of it is this request again."""
-        body: dict[str, Any] = {"model": self.requested_model, "messages": list(self.messages), **self.params}
+        body: dict[str, Any] = {
+            "model": self.requested_model,
+            "messages": list(self.messages),
+            **self.params,
+            **self.effort,
+        }
         if self.max_tokens is not None:
             body["max_tokens"] = self.max_tokens
         if self.temperature is not None:
@@ -251,6 +259,11 @@ def _params(body: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
+def _plain(value: Any) -> str:
+    """Write a setting down as one word or, where it has parts, as JSON."""
+    return (value if isinstance(value, str) else json.dumps(value, sort_keys=True))[:200]
+
+
 def _tool(tool: dict[str, Any], place: str) -> dict[str, Any]:
     """Rebuild a function that the model may ask the compressor to call; nothing of it runs at the provider."""
     function = tool.get("function")
@@ -327,4 +340,5 @@ def read_request(body: dict[str, Any]) -> ChatRequest:
         response_schema=_format(body, params),
         params=params,
         dropped=(*(name for name in body if name in IGNORED), *unserved),
+        effort={name: _plain(body[name]) for name in EFFORT if name in body},
     )

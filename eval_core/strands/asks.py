@@ -39,9 +39,14 @@ def _digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def undated(text: str) -> str:
+    """Return a text without what tells when it was written, which is another every day."""
+    return _FRESH.sub("<...>", text)
+
+
 def _short(line: str) -> str:
     """Cut what is too long to be kept, so that a change behind the cut is still a change."""
-    line = _FRESH.sub("<...>", line)
+    line = undated(line)
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ... ({_digest([line])})"
 
 
@@ -71,7 +76,8 @@ def _step(requests: Sequence[ModelRequest], step: int, known: SessionText) -> As
     kept = list(lines)
     if len(kept) > _MOST_LINES:
         kept = [*kept[:_MOST_LINES], f"... ({_digest(kept)})"]
-    return AsksRecord(step=step, text="\n".join(kept), session=_digest(shown))
+    asked_for = sorted({name for request in requests for name in request.asked_for})
+    return AsksRecord(step=step, text="\n".join(kept), session=_digest(shown), asked_for=asked_for)
 
 
 def read_asks(requests: Sequence[ModelRequest], steps: Sequence[Step], session: SessionText) -> list[AsksRecord]:
@@ -96,6 +102,8 @@ Unit = tuple[str, int]
 """A fixture and a step of it."""
 _SHARED = 2
 _WIDE, _AROUND = 160, 50
+_NAME = re.compile(r"[^\w./:+ -]+")
+_LONGEST_NAME = 60
 _NUMBERED = re.compile(r"\b(?=[^\W\d]*\d)\w+\b")
 
 
@@ -106,6 +114,12 @@ class AsksChange:
     strand: Finding
     sessions: frozenset[str] = frozenset()
     """Fixtures of which the model was shown other text of the session in some step."""
+    other_text: bool = False
+    """Whether the first compression of a session is shown one text of it on each side, and the two differ."""
+    instructions: str = ""
+    """What became of the instructions, as a clause; empty where they are the same."""
+    other_model: str = ""
+    """Which other model, or how much thought, is asked for, as a clause; empty where both sides ask for the same."""
 
     @property
     def changed(self) -> bool:
@@ -285,6 +299,30 @@ def _finished(measurement: Measurement) -> set[str]:
     return {name for name, runs in measurement.fixtures.items() if any(run.ok for run in runs)}
 
 
+def _asked_for(measurement: Measurement) -> tuple[set[str], set[str]] | None:
+    """Return what every run asks for, and what some run does; None where it was not written down."""
+    runs = [asks for runs in measurement.fixtures.values() for asks in _asking(runs) if asks]
+    if not runs or any(record.asked_for is None for asks in runs for record in asks):
+        return None
+    each = [{name for record in asks for name in record.asked_for or ()} for asks in runs]
+    return set.intersection(*each), set.union(*each)
+
+
+def _other_model(base: Measurement, candidate: Measurement) -> str:
+    """Say which models the two sides ask for, where these differ in every run: a call may go to a second choice."""
+    theirs, ours = _asked_for(base), _asked_for(candidate)
+    if theirs is None or ours is None:
+        return ""
+    gone, new = (
+        listed([" ".join(_NAME.sub(" ", name).split())[:_LONGEST_NAME] for name in sorted(names)])
+        for names in (theirs[0] - ours[1], ours[0] - theirs[1])
+    )
+    if gone and new:
+        return f"the compressor asks for the model {new} instead of {gone}"
+    verb, names = ("asks", new) if new else ("no longer asks", gone)
+    return f"the compressor {verb} for the model {names}" if names else ""
+
+
 def compare_asks(base: Measurement, candidate: Measurement) -> AsksChange:
     """Compare the instructions of every step that both sides came to."""
     if _unrecorded(base) or _unrecorded(candidate):
@@ -298,8 +336,12 @@ def compare_asks(base: Measurement, candidate: Measurement) -> AsksChange:
     found = {unit: diff for unit in both if (diff := _diff(theirs[unit], ours[unit], templates))}
     sessions = frozenset(name for name, _ in one_sided)
     sessions |= {unit[0] for unit in both if not theirs[unit].sessions & ours[unit].sessions}
-    if not found and not one_sided:
-        return AsksChange(_strand(StrandState.SAME, *sides), sessions)
+    # Later steps are shown what the compressor wrote before, which may hold a date.
+    texts = [(theirs[unit].sessions, ours[unit].sessions) for unit in both if unit[1] == 0]
+    other_text = any(len(before) == len(now) == 1 and before != now for before, now in texts)
+    other = _other_model(base, candidate)
+    if not (found or one_sided or other):
+        return AsksChange(_strand(StrandState.SAME, *sides), sessions, other_text)
     removed = list({form: line for diff in found.values() for form, line in diff.removed.items()}.values())
     added = list({form: line for diff in found.values() for form, line in diff.added.items()}.values())
     what = [f"{counted(len(removed), 'line')} removed"] if removed else []
@@ -311,5 +353,7 @@ def compare_asks(base: Measurement, candidate: Measurement) -> AsksChange:
     for name, step in one_sided:
         now = "the model is asked now" if (name, step) in ours else "the model is no longer asked"
         details.append(f"{name}, step {step + 1}: {now}")
-    says = f"the instructions to the compressor's model changed ({', '.join(what)})"
-    return AsksChange(_strand(StrandState.CHANGED, *sides, says, *details), sessions)
+    instructions = f"the instructions to the compressor's model changed ({', '.join(what)})" if what else ""
+    says = "; ".join(filter(None, [instructions, other]))
+    details = [*details, *([other] if other else [])]
+    return AsksChange(_strand(StrandState.CHANGED, *sides, says, *details), sessions, other_text, instructions, other)

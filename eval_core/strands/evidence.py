@@ -20,7 +20,7 @@ from eval_core.strands.causes import cause_of
 from eval_core.strands.culprits import TestedFamily
 from eval_core.strands.fact_changes import FalseValues, fact_changes, false_values, is_exact, same_text
 from eval_core.strands.findings import Culprit, FactChange, FalseValue, Family, Finding, Row, StrandState
-from eval_core.strands.form import FormChange, compare_form, form_strand
+from eval_core.strands.form import FormChange, compare_form, form_strand, standing_sentences
 from eval_core.strands.meaning import MeaningChange, compare_meaning
 from eval_core.strands.outcome import OutcomeChange, compare_outcomes
 from eval_core.strands.shown import shown_strand
@@ -101,6 +101,11 @@ class Recorded:
         return self.stood_in and (self.asks.changed or self.asks.unknown)
 
     @property
+    def unread(self) -> bool:
+        """Whether the agent's model is told something else about the summary, and no model read it."""
+        return self.form.other_opening and not (self.judged or self.all_stubs)
+
+    @property
     def all_stubs(self) -> bool:
         """Whether no run has a summary that says anything."""
         return self.stubs_count and self.stubs == self.runs
@@ -144,7 +149,13 @@ class Recorded:
         """What the form shows."""
         strand = form_strand(self.form)
         if self.form_unknown and not self.all_stubs:
-            return Finding(name="form", state=StrandState.NOT_JUDGED, base=strand.base, candidate=strand.candidate)
+            return Finding(
+                name="form",
+                state=StrandState.NOT_JUDGED,
+                base=strand.base,
+                candidate=strand.candidate,
+                details=standing_sentences(self.form),
+            )
         if self.stubs_count and not self.all_stubs:
             many = f"{self.stubs} of {self.runs} summaries are {'a refusal or ' if self.model_wrote else ''}a stub"
             update = {"state": StrandState.WORSE, "says": "; ".join(filter(None, [many, strand.says]))}

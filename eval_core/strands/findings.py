@@ -391,11 +391,6 @@ class Verdict(_Frozen):
         """Return the verdict as JSON text."""
         return pretty(self.model_dump(mode="json"))
 
-    @classmethod
-    def from_json(cls, text: str) -> Verdict:
-        """Read a verdict back."""
-        return cls.model_validate_json(text)
-
     def noted(self, *notes: str, remark: bool = False) -> Verdict:
         """Return the verdict with more notes, which a reader must not miss if they are remarks."""
         remarks = notes if remark else ()

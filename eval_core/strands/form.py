@@ -11,10 +11,10 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Literal, get_args
 
 from eval_core.base.numbers import counted, counted_range, listed, percent, quoted, tokens
@@ -22,6 +22,7 @@ from eval_core.base.tokens import count_text
 from eval_core.domain.record import FormRecord, RunRecord, SectionRecord
 from eval_core.facts.verbatim import Kept
 from eval_core.statistics.exact import Counts, fewer_p, smallest_p
+from eval_core.strands.asks import undated
 from eval_core.strands.findings import Finding, Item, StrandState
 from eval_core.strands.structure import changed_in_place, orders_reader
 from eval_core.strands.writing import thinned
@@ -188,6 +189,7 @@ UNTESTED_ALPHA = 0.05
 STANDING = 0.9
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_DIGITS = re.compile(r"\d+")
 _SHORTEST = 25
 
 
@@ -221,6 +223,8 @@ class FormChange:
     """Of the compressor's own text, over all runs."""
     sentences_gone: tuple[str, ...] = ()
     sentences_new: tuple[str, ...] = ()
+    other_opening: bool = False
+    """Whether those before the first heading are others: they tell the reader what the summary is."""
     orders: tuple[str, ...] = ()
     """New standing sentences that order the reader about."""
     thinned: Mapping[str, float] = field(default_factory=dict)
@@ -316,14 +320,19 @@ def _similarity(base: Runs, candidate: Runs, old: str, new: str) -> float:
     return sum(shares) / len(shares) if shares else 0.0
 
 
-def _standing(runs: Runs) -> set[str]:
+def _opening(summary: str) -> str:
+    """Return what stands before the first heading, without dates and numbers."""
+    return _DIGITS.sub("#", undated("\n".join(takewhile(lambda line: not line.startswith("#"), summary.split("\n")))))
+
+
+def _standing(runs: Runs, read: Callable[[str], str] = str) -> set[str]:
     """Return the sentences that nearly all runs of all fixtures have: the compressor's own, not the session's."""
     kept: set[str] | None = None
     for records in runs.values():
         found = Counter(
             sentence
             for run in records
-            for sentence in {" ".join(part.split()) for part in _SENTENCE.split(run.summary)}
+            for sentence in {" ".join(part.split()) for part in _SENTENCE.split(read(run.summary))}
             if len(sentence) >= _SHORTEST
         )
         usual = {sentence for sentence, count in found.items() if count >= STANDING * len(records)}
@@ -405,6 +414,7 @@ def compare_form(
         candidate_tokens=sum(map(_tokens, now)) / len(now),
         sentences_gone=tuple(sorted(said - says))[:6],
         sentences_new=tuple(sorted(says - said))[:6],
+        other_opening=len(names) > 1 and _standing(base, _opening) != _standing(candidate, _opening),
         orders=tuple(sentence for sentence in sorted(says - said) if orders_reader(sentence))[:6],
         thinned=thinned(_bodies(base), _bodies(candidate)),
         reachable=exact or not everywhere or smallest_p(everywhere[0]) * len(usual) < ALPHA,
@@ -492,6 +502,13 @@ def _says(change: FormChange) -> Iterator[str]:
         yield f"the summary has {listed(fewer)}"
 
 
+def standing_sentences(change: FormChange) -> tuple[str, ...]:
+    """Name the sentences of the compressor itself that are gone or new."""
+    gone = (f"sentence gone: {sentence}" for sentence in change.sentences_gone)
+    new = (f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders)
+    return *gone, *new
+
+
 def form_strand(change: FormChange) -> Finding:
     """Say what the form shows."""
     if not change.recorded:
@@ -506,8 +523,7 @@ def form_strand(change: FormChange) -> Finding:
     details += [f"new section: {label}" for label in change.new]
     details += [f"accepted: section {label}" for label in change.accepted]
     details += [f"gives its reader an order: {sentence}" for sentence in change.orders]
-    details += [f"sentence gone: {sentence}" for sentence in change.sentences_gone]
-    details += [f"new sentence: {sentence}" for sentence in change.sentences_new if sentence not in change.orders]
+    details += standing_sentences(change)
     if not LENGTH[0] <= change.length <= LENGTH[1]:
         details.append(f"the compressor's own text is {percent(change.length)} as long")
     return Finding(

@@ -88,13 +88,16 @@ class Requests:
             yield round(sum(_stands(fact, asked) for fact in held) / len(held), 4) if held else None
 
     def _order(self) -> float | None:
-        """Compare the places of neighbouring messages in each request."""
+        """Compare the places of neighbouring messages in each request, of those that it holds once.
+
+        What is there again, in the summary before or where a message quotes another, has no one place.
+        """
         marks = [found.group() for message in self.original if (found := _MARK.search(content_text(message)))]
         marks = [mark for mark, count in Counter(marks).items() if count == 1]
         pairs = ordered = 0
         for request in self.requests:
             text = "\n".join(map(full_text, request.messages))
-            places = [at for mark in marks if (at := text.find(mark)) >= 0]
+            places = [at for mark in marks if (at := text.find(mark)) >= 0 and text.find(mark, at + 1) < 0]
             pairs += max(len(places) - 1, 0)
             ordered += sum(first < second for first, second in pairwise(places))
         return round(ordered / pairs, 4) if pairs >= _FEWEST_PAIRS else None

@@ -13,6 +13,11 @@ from eval_core.strands.findings import StrandState
 PATHS = '    ("Relevant Files", "each path that was read or changed"),\n'
 
 
+def asking_for(*names: str) -> Edit:
+    """Let the compressor ask for these models, or for so much thought."""
+    return "PROTECT_FIRST = 2", f"PROTECT_FIRST = 2\nASKED_FOR = {names!r}"
+
+
 def added(text: str) -> Edit:
     """Let the prompt begin with what an expression says."""
     return RULE, f"{RULE}\n        prompt = {text} + prompt"
@@ -148,3 +153,47 @@ def test_a_compressor_that_asks_no_model_has_nothing_to_compare() -> None:
     nothing = _without(prompted.measured(), [])
     strand = compare_asks(nothing, nothing).strand
     assert (strand.state, strand.base, strand.candidate) == (StrandState.SAME, "no model is asked", "no model is asked")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        (("big",), ("tiny",), "the compressor asks for the model tiny instead of big"),
+        ((), ("tiny",), "the compressor asks for the model tiny"),
+        (("big",), (), "the compressor no longer asks for the model big"),
+        (("big",), ("big", "reasoning_effort minimal"), "the compressor asks for the model reasoning_effort minimal"),
+        (
+            ("big",),
+            ("@everyone `x`\x1b[1m" + "y" * 99,),
+            f"the compressor asks for the model everyone x 1m{'y' * 47} instead of big",
+        ),
+    ],
+)
+def test_another_model_is_a_change_of_what_is_asked(before: tuple[str, ...], now: tuple[str, ...], says: str) -> None:
+    found = change(asking_for(*now), base=(asking_for(*before),))
+    assert found.changed
+    assert (found.instructions, found.other_model, found.strand.details) == ("", says, (says,))
+
+
+def test_a_second_choice_in_some_runs_is_no_other_model() -> None:
+    falls_back: Edit = "PROTECT_FIRST = 2", 'PROTECT_FIRST = 2\nASKED_FOR = ("big", "small") if RUN else ("big",)'
+    for edits, base in ((falls_back, asking_for("big")), (asking_for("big"), falls_back)):
+        assert not change(edits, base=(base,), runs=2).changed
+
+
+def test_a_record_without_the_models_names_tells_of_no_other_one() -> None:
+    before, now = prompted.measured(asking_for("big")), prompted.measured(asking_for("tiny"))
+    older = before.model_copy(
+        update={
+            "fixtures": {
+                name: [
+                    run.model_copy(
+                        update={"asks": [item.model_copy(update={"asked_for": None}) for item in run.asks or ()]}
+                    )
+                    for run in runs
+                ]
+                for name, runs in before.fixtures.items()
+            }
+        }
+    )
+    assert not compare_asks(older, now).changed

@@ -86,3 +86,56 @@ def _unrecorded(measurement: Measurement) -> Measurement:
 def test_a_base_that_does_not_say_what_was_asked_is_no_ground_for_calm() -> None:
     base = prompted.measured()
     assert compare_measurements(_unrecorded(base), base)[0].kind is Kind.NOT_JUDGED
+
+
+def test_another_model_is_judged_by_nobody() -> None:
+    big: Edit = ("PROTECT_FIRST = 2", 'PROTECT_FIRST = 2\nASKED_FOR = ("big",)')
+    tiny: Edit = ("PROTECT_FIRST = 2", 'PROTECT_FIRST = 2\nASKED_FOR = ("tiny",)')
+    found = verdict(tiny, base=(big,))
+    assert found.kind is Kind.NOT_JUDGED
+    assert "the compressor asks for the model tiny instead of big; here one model answers" in found.headline
+    assert "--compressor-model" in found.next_step
+    both = verdict(REWRITTEN, tiny, base=(big,))
+    assert "instructions" in both.headline
+    assert "asks for the model tiny" in both.headline
+    assert verdict(tiny, LESS_SHOWN, base=(big,)).kind is Kind.REGRESSED
+
+
+def test_other_text_from_which_the_stand_in_writes_the_same_is_judged_by_nobody_either() -> None:
+    backwards: Edit = ("serialise(middle)", "serialise([*middle[:-2], middle[-1], middle[-2]])")
+    found = verdict(backwards)
+    assert state(found, "facts") is StrandState.NOT_JUDGED
+    assert found.kind is Kind.NOT_JUDGED
+    assert "other text of the session" in found.headline
+
+
+def test_turns_in_reverse_order_are_worse_where_messages_quote_each_other_too() -> None:
+    found = verdict(("serialise(middle)", "serialise(middle[::-1])"))
+    assert found.kind is Kind.REGRESSED
+    assert "another order" in found.headline
+
+
+def test_other_words_around_the_summary_are_read_by_nobody() -> None:
+    told = ("Use it as background.", "Do the tasks it lists again.")
+    found = verdict(told, runs=2)
+    assert found.kind is Kind.NOT_JUDGED
+    assert "what it says before its summary changed" in found.headline
+    assert "--judge offline" not in found.next_step
+    form = found.strand("form")
+    assert form is not None
+    assert "new sentence: Do the tasks it lists again." in form.details
+
+
+def test_a_regression_beside_other_words_around_the_summary_stays_one() -> None:
+    told = ("Use it as background.", "Do the tasks it lists again.")
+    found = verdict(told, LESS_SHOWN)
+    assert found.kind is Kind.REGRESSED
+    assert any("before its summary" in remark for remark in found.remarks)
+
+
+def test_headings_and_numbers_are_no_other_words() -> None:
+    sides = [
+        ("{PREFACE}", f"{{PREFACE}} Turn {turn} of what was compacted.\\n\\n## Notes {turn} Notes") for turn in (5, 7)
+    ]
+    base, candidate = (prompted.measured(side, fixtures=prompted.FIXTURES[:2]) for side in sides)
+    assert compare_measurements(base, candidate)[0].kind is not Kind.NOT_JUDGED

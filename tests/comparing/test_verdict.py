@@ -357,7 +357,7 @@ def test_a_verdict_survives_json() -> None:
     ):
         text = verdict.to_json()
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
-        assert Verdict.from_json(text) == verdict
+        assert Verdict.model_validate_json(text) == verdict
         assert "half \\ud800" in verdict.noted("half \ud800").to_json()
 
 

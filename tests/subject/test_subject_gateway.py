@@ -83,7 +83,7 @@ def test_the_run_s_model_answers_whatever_model_was_asked_for():
         "compressor",
         0.2,
     )
-    assert gateway.log.records[0].requested_model == "gpt-dearest"
+    assert gateway.log.records[0].asked_for == ("gpt-dearest",)
 
 
 def test_text_of_any_script_passes_and_halves_of_characters_do_not_stop_it():

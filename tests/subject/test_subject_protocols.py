@@ -70,7 +70,7 @@ def test_chat_completions_with_and_without_the_version_in_the_address(version):
     assert chunks[-1].usage.completion_tokens == 30
     assert list(calls[0].messages) == HISTORY
     assert calls[0].params["tools"] == TOOLS
-    assert [record.requested_model for record in records] == ["gpt-x", "gpt-x"]
+    assert [record.asked_for for record in records] == [("gpt-x",), ("gpt-x",)]
 
 
 RESPONSES_INPUT = [
@@ -260,7 +260,7 @@ def test_gemini_streaming_and_not(action):
     assert said[2]["tool_calls"][0]["id"] == said[3]["tool_call_id"] == "call-1"
     assert json.loads(said[3]["content"]) == {"output": "print(1)"}
     assert calls[0].params["tools"] == TOOLS
-    assert records[0].requested_model == "gemini-x"
+    assert records[0].asked_for[0] == "gemini-x"
     assert "tools.googleSearch" in records[0].dropped
 
 

@@ -133,7 +133,10 @@ class AnthropicMessages:
         """Translate blocks, tools and settings."""
         tools, unserved = _tools(body)
         chat: dict[str, Any] = {"model": body.get("model", ""), "messages": _messages(body)}
-        names = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop"}
+        names = {
+            "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
+            "thinking": "reasoning_effort",
+        }  # fmt: skip
         chat |= {ours: body[theirs] for theirs, ours in names.items() if body.get(theirs) is not None}
         if tools:
             chat |= {"tools": tools, **_choice(body)}

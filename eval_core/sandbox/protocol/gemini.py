@@ -21,7 +21,10 @@ from eval_core.sandbox.protocol.dialect import (
 _HANDLED = {
     "contents", "systemInstruction", "system_instruction", "generationConfig", "tools", "toolConfig", "model",
 }  # fmt: skip
-_SETTINGS = {"temperature": "temperature", "topP": "top_p", "maxOutputTokens": "max_tokens", "stopSequences": "stop"}
+_SETTINGS = {
+    "temperature": "temperature", "topP": "top_p", "maxOutputTokens": "max_tokens", "stopSequences": "stop",
+    "thinkingConfig": "reasoning_effort",
+}  # fmt: skip
 _STATUS = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 402: "RESOURCE_EXHAUSTED", 403: "PERMISSION_DENIED",
     404: "NOT_FOUND", 413: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED", 504: "DEADLINE_EXCEEDED",

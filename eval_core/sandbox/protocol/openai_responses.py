@@ -12,6 +12,9 @@ from eval_core.base.messages import Message
 from eval_core.sandbox.protocol.dialect import ChatBody, ModelReply, ServerEvent, bad, new_id, objects, only_text
 
 _TEXT = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
+_SETTINGS = {
+    "max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "reasoning": "reasoning_effort",
+}  # fmt: skip
 _HANDLED = {
     "model", "input", "instructions", "max_output_tokens", "temperature", "top_p", "stream", "text", "tools",
     "tool_choice",
@@ -221,9 +224,7 @@ class OpenAIResponses:
         messages, dropped = _conversation(body)
         tools, unserved = _tools(body)
         chat: dict[str, Any] = {"model": body.get("model", ""), "messages": messages, **_format(body)}
-        for theirs, ours in (("max_output_tokens", "max_tokens"), ("temperature", "temperature"), ("top_p", "top_p")):
-            if body.get(theirs) is not None:
-                chat[ours] = body[theirs]
+        chat |= {ours: body[theirs] for theirs, ours in _SETTINGS.items() if body.get(theirs) is not None}
         if tools:
             chat["tools"] = tools
             choice = body.get("tool_choice")
