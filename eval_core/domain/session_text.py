@@ -47,11 +47,14 @@ def _blank(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
 
-def _words(line: str) -> list[_Word]:
-    """Return the words of a line, which may be JSON: names and single tokens of that say nothing by themselves."""
+def _plain(line: str) -> str:
+    """Blank out what is JSON in a line: names and single tokens of that say nothing by themselves."""
     plain = _JSON_NAME.sub(_blank, line) if line.count('":') > 1 else line
-    plain = _ESCAPE.sub(_blank, plain) if "\\" in plain else plain
-    return [_Word(found[0], found.start(), found.end()) for found in _WORD.finditer(plain)]
+    return _ESCAPE.sub(_blank, plain) if "\\" in plain else plain
+
+
+def _words(line: str) -> list[_Word]:
+    return [_Word(found[0], found.start(), found.end()) for found in _WORD.finditer(_plain(line))]
 
 
 def _runs(words: Sequence[str]) -> Iterator[int]:
@@ -78,7 +81,7 @@ class SessionText:
             words: list[str] = []
             headings = bytearray()
             for line in text.split("\n"):
-                found = [word.text for word in _words(line)]
+                found = _WORD.findall(_plain(line))
                 words += found
                 headings += bytes([line.startswith("#")]) * len(found)
             # Empty sections of a summary, one below the other, are the list of headings that it was asked for.

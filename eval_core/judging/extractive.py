@@ -7,6 +7,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from eval_core.base.messages import Message, full_text
 from eval_core.domain.call import Draw
@@ -78,9 +79,10 @@ def _stem(word: str) -> str:
     return word
 
 
-def _words(text: str) -> list[str]:
+@lru_cache(maxsize=16_384)  # most lines of a session are in every state that is made of it
+def _words(text: str) -> tuple[str, ...]:
     found = _WORD.findall(_CAMEL.sub(" ", text).lower())
-    return [_stem(word) for word in found if word not in _STOP and (len(word) > 1 or not word.isascii())]
+    return tuple(_stem(word) for word in found if word not in _STOP and (len(word) > 1 or not word.isascii()))
 
 
 def _lines(state: list[Message]) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ import pytest
 from eval_core.models.transport import load_litellm
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _litellm() -> None:
-    """Import litellm before the first test, so that no test's time limit is spent on it."""
+@pytest.fixture(scope="session")
+def litellm() -> None:
+    """Import litellm before a test that calls through it, so that no time limit is spent on the seconds it takes."""
     load_litellm()

@@ -15,6 +15,8 @@ from eval_core.models.client import ModelClient
 from eval_core.models.settings import Endpoint, Models
 from eval_core.models.transport import with_thinking
 
+pytestmark = pytest.mark.usefixtures("litellm")
+
 CLAUDE = "anthropic/claude-sonnet-4-5"
 
 

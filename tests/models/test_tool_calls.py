@@ -19,6 +19,8 @@ from tests.model_provider import Asked, LoopbackProvider
 
 from .provider import bench, call, models_at
 
+pytestmark = pytest.mark.usefixtures("litellm")
+
 READ = {
     "name": "read_file",
     "description": "Read a file.",

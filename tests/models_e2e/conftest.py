@@ -14,9 +14,9 @@ from tests import model_provider as loopback
 from .world import Provider, serving, tiny
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _litellm() -> None:
-    """Import litellm before the first test, so that no test's time limit is spent on it."""
+@pytest.fixture(scope="session")
+def litellm() -> None:
+    """Import litellm before a test that calls through it, so that no time limit is spent on the seconds it takes."""
     load_litellm()
 
 
@@ -28,7 +28,7 @@ def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """
     given = getattr(request.node, "callspec", None)
     hangs = {"hang", "drip"}.intersection(map(str, given.params.values() if given else ()))
-    patience = 2.0 if hangs or request.node.get_closest_marker("hangs") else 60.0
+    patience = 5.0 if hangs or request.node.get_closest_marker("hangs") else 60.0
     seldom = {kind: min(times, 2) for kind, times in RetryPolicy().again.items()} | {"timeout": 1}
     policy = RetryPolicy(
         base_seconds=0.01, longest_seconds=0.02, attempt_seconds=patience, outage_seconds=0.02, again=seldom

@@ -30,6 +30,8 @@ from eval_core.storage.results import read_measurement
 from .wire import FRESH, OUT, READ, WRITTEN, Seen, Wire, wired
 from .world import ONE_RUN
 
+pytestmark = pytest.mark.usefixtures("litellm")
+
 KEY = "a-key-of-nobody-0123456789"
 RUN = ("run", *ONE_RUN, "--set", "models.trust_judge=true", "--label", "a", "--quiet")
 RUBRIC = "artifact_trail"
