@@ -80,11 +80,13 @@ def price_defaults(model: str = MODEL) -> list[Priced]:
     later = [
         part for before, after in pairwise(LOOKS) for part in look(after - before, before) if part.purpose != CHECKS
     ]
+    obeys = [part for part in first if part.purpose == "choices and actions"]
     labelled = look(LOOKS[0], base=settings.baseline.control_runs)
     at_once = look(LOOKS[-1])  # `--all-looks`: the cache of the first look serves the others
     alone = anew(2 * runs, 2 * compressions)
     return [
         _priced("first look at a pull request (3 runs)", first, models, 3.5),
+        _priced("of it, choices and actions", obeys, models, 0.4),
         _priced("the same by a label: the base once as well", labelled, models),
         _priced("where facts decide: compressions alone", _facts(first), models),
         _more("while facts are open: 3 more compressions", everything, models, 3),

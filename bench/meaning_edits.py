@@ -361,7 +361,8 @@ async def bench(options: argparse.Namespace) -> None:
     harmful = {name: _edit(line) for name, line in HARMFUL.items()} | CODE
     harmless = {name: _edit(line) for name, line in HARMLESS.items()}
     edits = {"": harmful | harmless, "harmful": harmful, "harmless": harmless, "none": {}}
-    named = edits.get(options.only) or {name: edit for name, edit in edits[""].items() if name == options.only}
+    chosen = options.only.split(",")
+    named = edits.get(options.only) or {name: edit for name, edit in edits[""].items() if name in chosen}
     reader = Reader(cases)
     print(f"{version}; {', '.join(case.fixture.name for case in cases)}\n", flush=True)
     async with LoopbackProvider(reply=reader.reply) as server:
@@ -381,7 +382,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--fixtures", default="")
-    parser.add_argument("--only", default="", help="harmful, harmless, none, or the name of an edit")
+    parser.add_argument("--only", default="", help="harmful, harmless, none, or names of edits")
     parser.add_argument("--same", type=int, default=40)
     parser.add_argument("--comments", type=Path)
     asyncio.run(bench(parser.parse_args()))

@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_defaults_stay_within_their_price() -> None:
     within = {row.what: row for row in price_defaults() if row.bar_usd is not None}
-    assert len(within) == 7
+    assert len(within) == 8
     for what, row in within.items():
         assert row.cached_usd is not None
         assert row.bar_usd is not None
