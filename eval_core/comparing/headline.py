@@ -95,7 +95,8 @@ def changed(kind: Kind, strands: Mapping[str, Finding], size: SizeChange | None)
     clauses = [clause for text in moved[:_MOST] for clause in text.split("; ")][:_MOST_CLAUSES]
     clauses += [text for text in untested(strands) if text not in clauses]
     # What speaks against the verdict is told beside it: the room that a cut frees is filled with other facts.
-    but = f", but {against[0]}" if against and against[0] not in moved else ""
+    joint = "; " if kind is Kind.REGRESSED and against and against[0] in worse else ", but "
+    but = f"{joint}{against[0]}" if against and against[0] not in moved else ""
     return f"{kind.words}: {'; '.join(clauses)}{but}{f', with {at}' if at else ''}."
 
 
@@ -217,6 +218,8 @@ def _look(fixtures: Sequence[str], strands: Mapping[str, Finding], *, false_valu
         return "Read one of the summaries: if the model refused, change what it is asked; then run again."
     if any(strands[name].removed for name in ("form", "shown") if name in worse):
         return "Put back what was removed, or accept the removal (`compression-eval accept`); then run again."
+    if fixtures and "meaning" in worse:
+        return f"Look at {_LOOK['meaning']} and at what was lost, listed below; then fix the compressor and run again."
     if fixtures:
         return f"Look at what was lost, listed below, starting with {listed(fixtures, 2)}; then fix it and run again."
     if not worse:

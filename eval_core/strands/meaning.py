@@ -31,7 +31,7 @@ _SAYS = {
     LineState.SUGGESTED: ("a rule became a suggestion", "{} rules became suggestions"),
     LineState.STRICTER: ("a permission became an order", "{} permissions became orders"),
     LineState.STATUS: ("an item has another status", "{} items have another status"),
-    LineState.SPEAKER: ("what the user never demanded is their order", "{} lines became orders of the user"),
+    LineState.SPEAKER: ("words of others became the user's order", "words of others became {} orders of the user"),
     LineState.ORDER: ("a step comes before the one it follows", "{} steps come before those they follow"),
     LineState.REQUEST: ("an older request is stated as the active one", "{} older requests are stated as active"),
     LineState.LANGUAGE: ("a summary is in another language", "summaries of {} fixtures are in another language"),

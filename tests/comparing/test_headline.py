@@ -67,3 +67,14 @@ def test_a_removal_is_to_be_undone_or_accepted_and_a_loss_to_be_looked_at() -> N
 def test_the_next_step_names_only_what_is_listed(step: str, *, false_values: bool) -> None:
     strands: dict[str, Finding] = {"facts": Finding(name="facts", state=StrandState.WORSE, loss=0.1)}
     assert headline.next_step(Kind.REGRESSED, strands=strands, false_values=false_values).startswith(step)
+
+
+def test_a_misstated_line_is_looked_at_before_what_was_lost_beside_it() -> None:
+    meaning = Finding(name="meaning", state=StrandState.WORSE, loss=0.1, says="a rule became a suggestion")
+    facts = Finding(name="facts", state=StrandState.BOTH, loss=0.1, gain=0.2, says="2 of 70 facts lost, 1 gained")
+    strands = {"meaning": meaning, "facts": facts}
+    step = headline.next_step(Kind.REGRESSED, fixtures=["deploy"], strands=strands)
+    assert step.startswith("Look at the lines that are misstated and at what was lost, listed below;")
+    # Of what was lost and gained, the loss comes first, and does not speak against the verdict.
+    said = headline.changed(Kind.REGRESSED, strands, None)
+    assert said == "Regressed: a rule became a suggestion; 2 of 70 facts lost, 1 gained."
