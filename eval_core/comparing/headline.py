@@ -199,10 +199,10 @@ def broken(outcome: OutcomeChange, fixtures: Sequence[str]) -> str:
 
 
 _LOOK: dict[str, str] = {
+    "meaning": "the lines that are misstated",
     "form": "the form of the summary",
     "structure": "the structure checks that fail",
     "facts": "the values that the summary should not state",
-    "meaning": "the lines that are misstated",
     "obeys": "what is no longer acted on",
     "shown": "what the compressor's model is no longer shown",
     "rounds": "the facts and the rounds that are named under Over rounds",

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from eval_core.facts.fact_text import infer_kind
-from eval_core.facts.language import COMMON_WORDS
 from eval_core.facts.verbatim import Kept
 
 FEWEST_WORDS = 25
@@ -22,7 +21,15 @@ _TITLE = re.compile(r"^\s{0,3}#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$")
 _LABEL = re.compile(r"^\s*(?:[-*]\s+)?[^\W\d][\w ]{0,30}:\s")
 _STATEMENT = re.compile(r"[:=：→。！？]|->|[.!?;](?:\s|$)")
 _WORD = re.compile(r"[^\s,;|]*\w[^\s,;|]*")
-_COMMON = frozenset(word for words in COMMON_WORDS.values() for word in words)
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "the and of to is in for that with was not be der die und das ist nicht mit ein für den von wird le les des est"
+        " une pour dans pas que du sont aux el los las por con para del se está como il che di per non sono gli della è"
+        " os uma não com do da em foi dos ao het een van niet en voor met dat zijn op wordt de nie na się jest że przez"
+        " oraz są dla jako ve bir için bu ile değil olarak olan çok gibi una",
+    )
+)
 
 
 def _says_nothing(line: str) -> bool:

@@ -86,7 +86,7 @@ def _side(measurement: Measurement) -> str:
     read = [[run.strands["meaning"] for run in runs] for runs in measurement.fixtures.values()]
     lines = counted(sum(max(len(record["lines"]) for record in records) for records in read), "line")
     bad = sum(len({name for record in records for name in record["misstated"]}) for records in read)
-    return f"{bad} of {lines} misstated" if bad else f"none of {lines} misstated"
+    return f"{bad} misstated" if bad else f"none of {lines} misstated"
 
 
 def compare_meaning(

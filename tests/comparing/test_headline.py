@@ -78,3 +78,5 @@ def test_a_misstated_line_is_looked_at_before_what_was_lost_beside_it() -> None:
     # Of what was lost and gained, the loss comes first, and does not speak against the verdict.
     said = headline.changed(Kind.REGRESSED, strands, None)
     assert said == "Regressed: a rule became a suggestion; 2 of 70 facts lost, 1 gained."
+    strands["form"] = Finding(name="form", state=StrandState.WORSE, loss=0.1)
+    assert headline.next_step(Kind.REGRESSED, strands=strands).startswith("Look at the lines that are misstated,")
