@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
+from typing import Any
 
 _CERTAIN, _FEWEST_LETTERS, _ENOUGH = 0.75, 20, 20_000
 _NAMES = {
@@ -22,7 +21,10 @@ _PROSE = re.compile(r"(?<![\w./:#@=-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/=-]|\.
 
 
 @cache
-def _identifier() -> LanguageIdentifier:
+def _identifier() -> Any:
+    # Its model takes most of a second to load, so only those pay for it who ask.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_CERTAIN)
 
 

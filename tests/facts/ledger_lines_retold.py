@@ -253,5 +253,6 @@ OF_THE_USER: tuple[tuple[str, str], ...] = (
     (TWO, "Der Nutzer hat den Token Bucket genehmigt."),
     (CONFIG, "The user demanded quiet nights."),
     (CONFIG, "The user instructed the assistant to watch one forum more."),
+    (CONFIG, "Der Nutzer hat den Umzug auf Freitag erlaubt."),
 )
-"""What the user did approve or demand. Three of these 29 were flagged at the first measurement."""
+"""What the user did approve or demand. Four of these 30 were flagged at the first measurement."""

@@ -102,6 +102,8 @@ def test_a_heading_speaks_of_the_items_that_begin_with_what_they_are_about() -> 
     [
         ("iterative", "The user approved the weekend deployment.", LineState.CONSENT),
         ("constraints", "Der Nutzer hat die Abschaltung am Wochenende genehmigt.", LineState.CONSENT),
+        # In the language of no message nothing can be compared word by word.
+        ("iterative", "Der Nutzer hat die Abschaltung am Wochenende genehmigt.", None),
         ("tide", "The user ordered a quarterly newsletter for subscribers in Scotland.", LineState.INVENTED),
         ("iterative", "The user approved batches of 1280 with a pause.", None),
         ("iterative", "The user has not approved the weekend deployment.", None),
