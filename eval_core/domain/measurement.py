@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -112,11 +113,23 @@ class Measurement(BaseModel):
 
         Facts that probes ask for and facts found by rules are counted together, each once; fixtures weigh the same.
         """
+        return self.share_kept("kept")
+
+    def share_kept(self, how: Literal["kept", "recency", "proportional"]) -> float | None:
+        """Return that share, or what a plain way to be as small would keep; None where no run recorded it."""
+        return self._mean(lambda run: getattr(run.size, how) / run.size.facts if run.size and run.size.facts else None)
+
+    @property
+    def tokens_kept(self) -> float | None:
+        """The tokens of a state; None where none was made."""
+        return self._mean(lambda run: run.tokens_after)
+
+    def _mean(self, of: Callable[[RunRecord], float | None]) -> float | None:
+        """Return the mean over finished runs; fixtures weigh the same."""
         sides = [
-            [share for run in runs if run.ok and run.size and (share := run.size.share) is not None]
-            for runs in self.fixtures.values()
+            [found for run in runs if run.ok and (found := of(run)) is not None] for runs in self.fixtures.values()
         ]
-        means = [fmean(shares) for shares in sides if shares]
+        means = [fmean(found) for found in sides if found]
         return fmean(means) if means else None
 
     @property

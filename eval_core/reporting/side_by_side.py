@@ -14,7 +14,6 @@ from eval_core.base.numbers import percent, score
 from eval_core.domain.fingerprint import differences
 from eval_core.domain.grade import Grade
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import RunRecord
 from eval_core.statistics.fates import fates
 
 COLUMNS = ("", "target", "tokens kept", "expected facts", "all facts", "score", "checks failed", "cost")
@@ -54,25 +53,11 @@ class SideBySide:
     notes: tuple[str, ...]
 
 
-def _runs(measurement: Measurement, fixtures: Sequence[str]) -> dict[str, list[RunRecord]]:
-    return {name: [run for run in measurement.fixtures[name] if run.ok] for name in fixtures}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None
-
-
 def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[str, ...]:
-    runs = _runs(measurement, fixtures)
-    tokens = [fmean(run.tokens_after for run in found) for found in runs.values() if found]
-    every = [run for found in runs.values() for run in found]
+    part = measurement.model_copy(update={"fixtures": {name: measurement.fixtures[name] for name in fixtures}})
+    every = [run for runs in part.fixtures.values() for run in runs if run.ok]
     records = [record for run in every for record in run.probes.values()]
     asked = [fact.kept for record in records for fact in record.facts if fact.evidence]
-    sizes = [
-        fmean(run.size.kept / max(run.size.facts, 1) for run in found if run.size)
-        for found in runs.values()
-        if any(run.size for run in found)
-    ]
     scores = [record.result.overall for record in records if isinstance(record.result, Grade)]
     broken = {check for run in every for check, passed in run.structure.items() if not passed}
     costs = [use.cost_usd for use in measurement.use.values()]
@@ -80,10 +65,10 @@ def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[
     return (
         name,
         measurement.provenance.target,
-        f"{fmean(tokens):,.0f}" if tokens else "-",
-        percent(_mean([float(kept) for kept in asked])) if asked else "-",
-        percent(_mean(sizes)) if sizes else "-",
-        score(_mean(scores)) if scores else "-",
+        "-" if part.tokens_kept is None else f"{part.tokens_kept:,.0f}",
+        percent(fmean(asked)) if asked else "-",
+        "-" if part.facts_kept is None else percent(part.facts_kept),
+        score(fmean(scores)) if scores else "-",
         ", ".join(sorted(check.replace("_", " ") for check in broken)) or "none",
         cost,
     )

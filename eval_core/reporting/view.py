@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
 from eval_core.base.numbers import (
     interval,
@@ -215,21 +215,14 @@ def _accept(data: ReportData) -> str:
 
 def _size_line(measurement: Measurement, base: Measurement | None) -> str:
     """Say what share of the facts is kept at which size, and what the newest messages of that size would keep."""
-    sizes = [[run.size for run in runs if run.ok and run.size] for runs in measurement.fixtures.values()]
-    known = [found for found in sizes if found]
-    if not known:
+    kept, old = measurement.facts_kept, base.facts_kept if base else None
+    if kept is None:
         return ""
-
-    def share(name: str) -> str:
-        return percent(fmean(fmean(getattr(item, name) / max(item.facts, 1) for item in found) for found in known))
-
-    finished = [found for runs in measurement.fixtures.values() if (found := [run for run in runs if run.ok])]
-    at = token_words(fmean(fmean(run.tokens_after for run in runs) for runs in finished))
-    old = base.facts_kept if base else None
-    now = percent(measurement.facts_kept) if old is None else percent_change(old, measurement.facts_kept or 0.0)
+    at, newest = token_words(measurement.tokens_kept or 0.0), percent(measurement.share_kept("recency"))
+    now = percent(kept) if old is None else percent_change(old, kept)
     same = old is not None and now.partition(" → ")[0] == now.partition(" → ")[2]
     shown = f"{now.partition(' → ')[0]}, as before," if same else now
-    return f"Facts kept: {shown} in {at} tokens; the newest {at} tokens alone would keep {share('recency')}"
+    return f"Facts kept: {shown} in {at} tokens; the newest {at} tokens alone would keep {newest}"
 
 
 def _shown_line(measurement: Measurement) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from eval_core.base.messages import full_text
 from eval_core.base.numbers import percent, percents_and_change
@@ -193,13 +192,6 @@ class Tile:
     """Whether the value is a sentence rather than a number."""
 
 
-def _size(measurement: Measurement | None) -> float | None:
-    if measurement is None:
-        return None
-    found = [[run.tokens_after for run in runs if run.ok] for runs in measurement.fixtures.values()]
-    return fmean(fmean(sizes) for sizes in found if sizes) if any(found) else None
-
-
 def _tokens(count: float, *, sign: bool = False) -> str:
     return f"{'−' if count < 0 else '+' if sign and count else ''}{abs(count):,.0f}"
 
@@ -213,7 +205,7 @@ def _moved(name: str, value: str, base: str, delta: str, note: str = "") -> Tile
 def tiles(candidate: Measurement, base: Measurement | None, tables: Sequence[PlotTable], cost: str) -> list[Tile]:
     """Return the tiles of a report, size and facts first."""
     found = []
-    now, before = _size(candidate), _size(base)
+    now, before = candidate.tokens_kept, base.tokens_kept if base else None
     if now is not None:
         # Fewer tokens alone are neither good nor bad.
         change = f"{'−' if now < before else '+'}{percent(abs(now / before - 1))}" if before and now != before else ""

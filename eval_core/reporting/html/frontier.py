@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -12,7 +12,7 @@ from typing import Literal
 from eval_core.base.numbers import listed, percent
 from eval_core.base.numbers import tokens as token_words
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.record import AT_BUDGETS, SizeRecord
+from eval_core.domain.record import AT_BUDGETS
 from eval_core.reporting.html.plots import Tick, nice
 
 WIDTH, HEIGHT = 410, 270
@@ -93,18 +93,6 @@ class Frontier:
         return self.width - _RIGHT
 
 
-def _sizes(measurement: Measurement) -> dict[str, list[tuple[int, SizeRecord]]]:
-    found = {
-        name: [(run.tokens_after, run.size) for run in runs if run.ok and run.size]
-        for name, runs in measurement.fixtures.items()
-    }
-    return {name: sizes for name, sizes in found.items() if sizes}
-
-
-def _share(sizes: Mapping[str, Sequence[tuple[int, SizeRecord]]], name: str) -> float:
-    return fmean(fmean(getattr(size, name) / max(size.facts, 1) for _, size in found) for found in sizes.values())
-
-
 def _frontier_curves(measurement: Measurement) -> dict[str, list[tuple[float, float]]]:
     """Return the mean curve of each plain way; the points of all fixtures are at the same shares of their length."""
     found: dict[str, list[tuple[float, float]]] = {}
@@ -125,13 +113,11 @@ def _called(name: str) -> str:
 
 def _frontier_sentence(sides: Sequence[tuple[str, str, Measurement]]) -> str:
     def keeps(name: str, measurement: Measurement) -> str:
-        sizes = _sizes(measurement)
-        tokens = fmean(fmean(count for count, _ in found) for found in sizes.values())
-        return f"{_called(name)} keeps {percent(_share(sizes, 'kept'))} of all facts in {token_words(tokens)} tokens"
+        kept, tokens = percent(measurement.facts_kept), token_words(measurement.tokens_kept or 0.0)
+        return f"{_called(name)} keeps {kept} of all facts in {tokens} tokens"
 
     def plain(measurement: Measurement) -> tuple[str, str]:
-        sizes = _sizes(measurement)
-        return percent(_share(sizes, "recency")), percent(_share(sizes, "proportional"))
+        return percent(measurement.share_kept("recency")), percent(measurement.share_kept("proportional"))
 
     if len(sides) > 2:
         parts = [
@@ -203,14 +189,10 @@ def _labels(
 
 def frontier(sides: Sequence[tuple[str, str, Measurement]], width: int = WIDTH) -> Frontier | None:
     """Draw the sides, given as name, class and measurement; None where no sizes were recorded."""
-    sides = [side for side in sides if _sizes(side[2])]
+    sides = [side for side in sides if side[2].facts_kept is not None]
     if not sides:
         return None
-    places = []
-    for name, css, measurement in sides:
-        sizes = _sizes(measurement)
-        tokens = fmean(fmean(count for count, _ in found) for found in sizes.values())
-        places.append((name, css, tokens, _share(sizes, "kept")))
+    places = [(name, css, side.tokens_kept or 0.0, side.facts_kept or 0.0) for name, css, side in sides]
     curves = _frontier_curves(sides[-1][2])
     plain = {name: points for name, points in curves.items() if name not in _DOTTED}
     own = curves.get(AT_BUDGETS, [])
