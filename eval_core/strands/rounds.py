@@ -291,6 +291,10 @@ def _moved(session: str, base: Played, candidate: Played) -> list[_Moved]:
     return found
 
 
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
 def _count(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequence[Played]]) -> _Told:
     """Compare deterministic runs by name; what weighs is for how many rounds a fact is kept."""
     moved = [item for name, runs in candidate.items() for item in _moved(name, base[name][0], runs[0])]
@@ -303,12 +307,14 @@ def _count(base: Mapping[str, Sequence[Played]], candidate: Mapping[str, Sequenc
     live = sum(len(life) for runs in candidate.values() for life in runs[0].lives())
     gained = [item for item in moved if item.rounds > 0]
     lost = sorted((item for item in moved if item.rounds < 0), key=lambda item: (item.first, item.session))
-    says = f"{len(gained)} of {total} facts are kept for more rounds"
+    says = f"{len(gained)} of {total} facts {_are(len(gained))} kept for more rounds"
     if lost:
         kinds = Counter(plural(item.fact.kind) for item in lost)
-        which = f"{'all' if len(kinds) == 1 else 'most'} of them {kinds.most_common(1)[0][0]}"
-        says = f"{len(lost)} of {total} facts are lost sooner when sessions are compressed again and again, {which}"
-        says += f", the first in round {lost[0].first}" + (f" ({len(gained)} are kept longer)" if gained else "")
+        which = f"{'all' if len(kinds) == 1 else 'most'} of them {kinds.most_common(1)[0][0]}, the first "
+        where = f"{which if len(lost) > 1 else ''}in round {lost[0].first}"
+        sooner = f"{_are(len(lost))} lost sooner when sessions are compressed again and again"
+        says = f"{len(lost)} of {total} facts {sooner}, {where}"
+        says += f" ({len(gained)} {_are(len(gained))} kept longer)" if gained else ""
     return _Told(
         says,
         -sum(item.rounds for item in lost) / live,

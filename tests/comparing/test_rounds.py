@@ -73,6 +73,19 @@ def _compare(base: Sequence[RoundsRecord], candidate: Sequence[RoundsRecord], **
     return compare_rounds(Evidence(Arm("a", {}), Arm("b", {}), recorded))
 
 
+def test_one_fact_is_told_as_one() -> None:
+    def played(fates: list[str]) -> RoundsRecord:
+        rounds = [RoundState(before=900, after=300, written=200, fates=signs) for signs in fates]
+        facts = [LineRecord(name=f"d{n}", kind="decision", value=f"d{n}", message=n, said=[0]) for n in range(2)]
+        return RoundsRecord(session="long", facts=facts, rounds=rounds, oracle=[1.0] * 3)
+
+    finding = _compare([played(["ss", "s0", "s0"])], [played(["ss", "0s", "00"])])
+    assert finding is not None
+    assert finding.says == (
+        "1 of 2 facts is lost sooner when sessions are compressed again and again, in round 2 (1 is kept longer)"
+    )
+
+
 def test_runs_that_repeat_are_counted_by_name() -> None:
     finding = _compare(*_sides(None, _late))
     assert finding is not None
