@@ -482,20 +482,22 @@ class ProcessSubject:
     ) -> StepVerdict:
         """Ask before each call of the agent's model, and compress where the answer is yes."""
         due, segment, verdict = Due(fixture), list[Message](), StepVerdict(Outcome.OK)
-        progress.own_trigger = asks = isinstance(call, PythonCall)
+        progress.own_trigger = asks = progress.tells_when
         while not is_stuck(progress.steps) and (news := due.step()) is not None:
             segment += news
             fires = None
             if asks:
+                # The launcher holds what a Python target was told before; a command holds nothing.
+                state = progress.steps[-1].as_returned if progress.steps else []
+                frame = call.trigger(news if isinstance(call, PythonCall) else [*state, *segment], due.tokens)
                 try:
-                    frame = {"do": "due", "messages": news, "tokens": due.tokens}
                     answer = await now.child.ask(frame, self.spec.timeout_s, "asking whether to compress")
                 except (ChildGone, BadFrame) as exc:
                     return StepVerdict(Outcome.TARGET_ERROR, str(exc))
                 if answer["phase"] == "raised":
                     return StepVerdict(Outcome.TARGET_ERROR, f"should_compress raised {error_text(answer)}")
-                fires = answer.get("due")
-                progress.own_trigger = asks = isinstance(fires, bool)
+                fires = call.triggered(answer)
+                progress.own_trigger = asks = fires is not None
             if not (due.by_window if fires is None else fires):
                 continue
             verdict = await self._step(now, call, segment, progress)

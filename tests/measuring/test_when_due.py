@@ -57,6 +57,22 @@ def plain(messages):
     return messages[:2]
 """
 
+COMMAND = """
+import json, sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["type"] == "start":
+        answer = {"type": "ready", "tells_when": True}
+    elif asked["type"] == "trigger":
+        answer = {"type": "triggered", "id": asked["id"], "compresses": len(asked["messages"]) >= 12}
+    else:
+        said = asked["messages"]
+        answer = {"type": "result", "id": asked["id"],
+                  "messages": [said[0], {"role": "user", "content": "so far"}, {"role": "assistant", "content": "yes"}]}
+    print(json.dumps(answer), flush=True)
+"""
+
 
 @pytest.fixture(scope="module")
 def session() -> Fixture:
@@ -127,3 +143,19 @@ def test_each_kind_of_trigger_is_told_in_one_sentence(
     if name == "ByTokens":
         assert len(record.rounds) > 2
         assert all(item.before > 2_000 for item in record.rounds)
+
+
+def test_a_command_that_tells_when_is_asked_with_all_that_it_would_compress(
+    session: Fixture, tmp_path: Path, choice: SandboxChoice
+) -> None:
+    (tmp_path / "agent.py").write_text(COMMAND)
+    spec = TargetSpec(command=["python3", "agent.py"], llm="none").model_copy(update={"directory": str(tmp_path)})
+    subject = ProcessSubject(spec, tmp_path, choice, "offline:rules", None, count_messages)
+    done = asyncio.run(subject.compress_when_due(session, seed=0))
+    record = trigger_record(session, done)
+    assert (record.own, record.ended) == (True, "session")
+    assert len(record.rounds) > 2
+    # It sets in at 12 messages, of which it keeps its three of the last time.
+    assert all(len(step.messages) + later - earlier >= 12 for step, earlier, later in
+               zip(done.steps, done.fired, done.fired[1:], strict=False))  # fmt: skip
+    assert done.fired[0] >= 12
