@@ -11,67 +11,83 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_core.base.config import TaskConfig
-from eval_core.base.messages import Message, render
+from eval_core.base.messages import Message
+from eval_core.base.tokens import count_messages
 from eval_core.domain.case import load_suite
+from eval_core.domain.compression import Compression, RoundLog
+from eval_core.domain.fixture import Fixture
 from eval_core.domain.measurement import Measurement
 from eval_core.domain.rollout import RolloutRecord, tokens_per_clean_task
 from eval_core.reporting.metrics import tokens_per_task
 from eval_core.sandbox.isolation import detect
-from eval_core.tasks.check import known_in, scripted
+from eval_core.sandbox.targets import BuiltinSubject
+from eval_core.tasks.check import from_states
 from eval_core.tasks.task import Task, find_tasks
-from eval_core.tasks.task_workspace import Built, build
 from tests import small
 
 ROOT = Path(__file__).parents[1]
 _FILE = re.compile(r"[\w/.-]+\.(py|sql|toml|md|db|csv|txt)\b")
 
 
-def _without(state: Sequence[Message], gone: Callable[[str], bool]) -> list[Message]:
-    """Drop the lines of a state that say something."""
-    kept = []
-    for message in state:
+@dataclass(frozen=True)
+class _Edited(BuiltinSubject):
+    """A reference compressor whose state loses the lines that something speaks of."""
+
+    gone: Callable[[str, str], bool] = lambda session, line: False
+
+    async def compress(
+        self, fixture: Fixture, *, run: int, seed: int, focus_topic: str | None = None, log: RoundLog | None = None
+    ) -> Compression:
+        done = await super().compress(fixture, run=run, seed=seed, focus_topic=focus_topic, log=log)
+        state = [self._shorter(fixture.name, message) for message in done.state]
+        last = replace(done.steps[-1], messages=state, tokens_after=count_messages(state))
+        return replace(done, steps=(*done.steps[:-1], last))
+
+    def _shorter(self, session: str, message: Message) -> Message:
         text = message.get("content")
-        lines = text.split("\n") if isinstance(text, str) else []
-        kept.append({**message, "content": "\n".join(line for line in lines if not gone(line))} if lines else message)
-    return kept
+        if not isinstance(text, str) or not text:
+            return message
+        return {**message, "content": "\n".join(line for line in text.split("\n") if not self.gone(session, line))}
 
 
-def _dropped(task: Task, lost: str) -> Callable[[str], bool]:
-    """Return what tells a line that holds a fact whose loss does this."""
-    anchors = [a for fact in task.file.facts if fact.lost == lost for a in task.lines[fact.id].anchors]
-    return lambda line: any(anchor in line for anchor in anchors)
+def _arms(tasks: Sequence[Task]) -> dict[str, BuiltinSubject]:
+    """Return the compressors, and the reference one with something taken out."""
+    anchors: dict[tuple[str, str], set[str]] = {}
+    for task in tasks:
+        for fact in task.file.facts:
+            anchors.setdefault((task.fixture.name, fact.lost), set()).update(task.lines[fact.id].anchors)
 
+    def about(lost: str) -> Callable[[str, str], bool]:
+        return lambda session, line: any(anchor in line for anchor in anchors.get((session, lost), ()))
 
-def _states(task: Task, measured: dict[str, Measurement]) -> dict[str, list[Message]]:
-    def state(strategy: str) -> list[Message]:
-        return measured[strategy].fixtures[task.fixture.name][0].messages
-
-    anchored = state("anchored")
     return {
-        "full transcript": task.fixture.messages,
-        "anchored": anchored,
-        "rules dropped": _without(anchored, _dropped(task, "rule")),
-        "failed attempts dropped": _without(anchored, _dropped(task, "repeat")),
-        "file list dropped": _without(
-            anchored, lambda line: bool(_FILE.search(line)) and line.lstrip().startswith("-")
+        "anchored": BuiltinSubject("anchored"),
+        "anchored, lines with rules dropped": _Edited("anchored", gone=about("rule")),
+        "anchored, lines with failed attempts dropped": _Edited("anchored", gone=about("repeat")),
+        "anchored, list of files dropped": _Edited(
+            "anchored", gone=lambda session, line: bool(_FILE.search(line)) and line.lstrip().startswith("-")
         ),
-        "sliding window": state("sliding-window"),
-        "opaque": state("opaque"),
-        "nothing": task.fixture.messages[:1],
+        "sliding window": BuiltinSubject("sliding-window"),
+        "opaque": BuiltinSubject("opaque"),
     }
 
 
-async def _play(tasks: Sequence[Task], measured: dict[str, Measurement]) -> dict[str, list[RolloutRecord]]:
-    sandbox, found = detect(), dict[str, list[RolloutRecord]]()
-    for task in tasks:
-        built: Built = await build(task, sandbox)
-        for arm, state in _states(task, measured).items():
-            found.setdefault(arm, []).append(await scripted(built, known_in(task, render(state)), state=state))
-            print(f"{task.full_name}: {arm}", file=sys.stderr)
-    return found
+def _row(arm: str, rollouts: Sequence[RolloutRecord], measurement: Measurement | None) -> str:
+    tokens = tokens_per_clean_task(rollouts, TaskConfig())
+    saving = tokens_per_task(measurement) if measurement is not None else None
+    cells = (
+        arm,
+        f"{sum(one.clean for one in rollouts)}/{len(rollouts)}",
+        sum(len(one.failed("rule")) for one in rollouts),
+        sum(len(one.failed("repeat", "redone")) for one in rollouts),
+        "none" if tokens is None else f"{tokens:,.0f}",
+        "" if saving is None else f"{saving.net:,.0f}",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def main() -> None:
@@ -81,24 +97,22 @@ def main() -> None:
     tasks = find_tasks(ROOT / "tasks", sessions, {case.fixture.name: case.ledger for case in cases})
     used = [case for case in cases if any(task.fixture.name == case.fixture.name for task in tasks)]
     with tempfile.TemporaryDirectory() as folder:
-        names = ("anchored", "sliding-window", "opaque")
-        measured = {name: small.measure(used, Path(folder) / name, name) for name in names}
-    found = asyncio.run(_play(tasks, measured))
-    print("| arm | finished cleanly | rules broken | dead ends or finished work again | priced tokens per clean task |")
-    print("|---|---:|---:|---:|---:|")
+        measured = {
+            arm: small.measure(used, Path(folder) / str(number), subject)
+            for number, (arm, subject) in enumerate(_arms(tasks).items())
+        }
+    states = {
+        "full transcript": {case.fixture.name: case.fixture.messages for case in used},
+        **{arm: {name: runs[0].messages for name, runs in found.fixtures.items()} for arm, found in measured.items()},
+        "the system message alone": {case.fixture.name: case.fixture.messages[:1] for case in used},
+    }
+    found = asyncio.run(from_states(tasks, detect(), states, lambda text: print(text, file=sys.stderr)))
+    print(
+        "| state | finished cleanly | rules broken | dead ends or finished work again | priced tokens per clean task | "
+        "the formula: tokens saved |\n|---|---:|---:|---:|---:|---:|"
+    )
     for arm, rollouts in found.items():
-        tokens = tokens_per_clean_task(rollouts, TaskConfig())
-        cells = (
-            f"{sum(one.clean for one in rollouts)}/{len(rollouts)}",
-            sum(len(one.failed("rule")) for one in rollouts),
-            sum(len(one.failed("repeat", "redone")) for one in rollouts),
-            "none" if tokens is None else f"{tokens:,.0f}",
-        )
-        print(f"| {arm} | {' | '.join(map(str, cells))} |")
-    print()
-    for name, measurement in measured.items():
-        saving = tokens_per_task(measurement)
-        print(f"the formula says of {name}: {saving.net if saving else float('nan'):,.0f} tokens saved a task")
+        print(_row(arm, rollouts, measured.get(arm)))
 
 
 if __name__ == "__main__":

@@ -163,6 +163,11 @@ class Asked:
         """The text of the last message."""
         return content_text(self.messages[-1])
 
+    @property
+    def text(self) -> str:
+        """The text of all messages."""
+        return "\n".join(map(content_text, self.messages))
+
 
 def _error(status: int, message: str, code: str | None = None, **headers: str) -> web.Response:
     body = {"error": {"message": message, "type": "loopback", "code": code}}

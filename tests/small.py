@@ -316,19 +316,20 @@ class Cli(Protocol):
 def measure(
     cases: list[Case],
     folder: Path,
-    strategy: str,
+    strategy: str | BuiltinSubject,
     runs: int = 1,
     compress_runs: int = 1,
     controls: dict[str, Controls] | None = None,
 ) -> Measurement:
     """Measure a reference compressor offline."""
-    roles = Roles(BuiltinSubject(strategy), ExtractiveAnswerer(), FactJudge(), offline=True)
+    subject = BuiltinSubject(strategy) if isinstance(strategy, str) else strategy
+    roles = Roles(subject, ExtractiveAnswerer(), FactJudge(), offline=True)
     session = MeasuringSession(
         cases,
         roles,
         make_fingerprint(cases, None),
         ResultsFolder(folder),
-        strategy,
+        subject.strategy,
         runs,
         compress_runs,
         tree=folder,

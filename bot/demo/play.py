@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from eval_core.domain.measurement import Measurement
+    from eval_core.domain.rollout import RolloutRecord
 
 # A comment as a page: near enough to how GitHub shows it to be looked at.
 
@@ -95,6 +102,39 @@ def _need_sandbox() -> None:
         ) from None
 
 
+def _play_tasks(measured: Measurement) -> None:
+    """Do the shipped tasks from the pull request's states, and from those of the code that it changes."""
+    from eval_core.base.messages import Message
+    from eval_core.base.shipped import shipped
+    from eval_core.domain.case import load_suite
+    from eval_core.reporting.terminal import console, print_table
+    from eval_core.sandbox.isolation import detect
+    from eval_core.sandbox.targets import BuiltinSubject
+    from eval_core.tasks.check import from_states
+    from eval_core.tasks.task import find_tasks
+
+    async def play() -> dict[str, list[RolloutRecord]]:
+        cases = load_suite(shipped("fixtures"), shipped("probes"), sorted(measured.fixtures))
+        ledgers = {case.fixture.name: case.ledger for case in cases}
+        found = find_tasks(shipped("tasks"), {case.fixture.name: case.fixture for case in cases}, ledgers)
+        subject, base = BuiltinSubject("anchored"), dict[str, Sequence[Message]]()
+        for fixture in {task.fixture.name: task.fixture for task in found}.values():
+            base[fixture.name] = (await subject.compress(fixture, run=0, seed=0)).state
+        ours: dict[str, Sequence[Message]] = {name: runs[0].messages for name, runs in measured.fixtures.items()}
+        states = {"base": base, "pull request": ours}
+        return await from_states(found, detect(), states, lambda text: click.echo(f"  {text}", err=True))
+
+    rollouts = asyncio.run(play())
+    rows = [(pair[0].task, *map(_outcome, pair)) for pair in zip(*rollouts.values(), strict=True)]
+    print_table(console(), "Tasks, by a script that knows what a state holds: no verdict", ("task", *rollouts), rows)
+
+
+def _outcome(rollout: RolloutRecord) -> str:
+    against = rollout.failed("rule", "repeat", "redone")
+    job = "finished" if rollout.finished else "not finished"
+    return f"{job}, against {', '.join(against)}" if against else job
+
+
 @click.command()
 @click.option(
     "--output",
@@ -110,13 +150,15 @@ def _need_sandbox() -> None:
     show_default=True,
     help="none: run the demo's compressor, which is part of this program, as it is.",
 )
-def demo(output: Path, sandbox: str) -> None:
+@click.option("--tasks", is_flag=True, help="Let a script finish the tasks with what each side's states still hold.")
+def demo(output: Path, sandbox: str, tasks: bool) -> None:
     """Play a labelled pull request on a local GitHub, up to the comment. No account, no key, no network.
 
     \b
     Examples:
       compression-eval demo
       compression-eval demo --sandbox none   # where bubblewrap cannot be installed
+      compression-eval demo --tasks
     """
     from bot.demo.demo_github import DemoGitHub
     from bot.demo.journey import Journey, label_event, write_tree
@@ -154,4 +196,6 @@ def demo(output: Path, sandbox: str) -> None:
     write_atomic(output / "comment.md", body)
     write_atomic(output / "comment.html", comment_page(body, _TITLE))
     print_data(data, "text", where=output / "report.html", details=None)
+    if tasks:
+        _play_tasks(data.candidate)
     click.echo(f"Comment: {output / 'comment.html'}")

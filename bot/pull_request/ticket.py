@@ -82,7 +82,7 @@ class Ticket(BaseModel):
             runs=request.runs,
             fixtures=list(request.fixtures),
             looks=allowed.looks,
-            shards=request.shards or shards,
+            shards=1 if tasks else request.shards or shards,  # both sides' states have to be in one place
             suite=suite,
             tasks=tasks,
             run_id=request.run.id,

@@ -47,9 +47,9 @@ class RunEstimate:
 
 class _Estimated(BaseModel):
     calls: int
-    """Beside those of rounds."""
+    """Beside those of rounds and rollouts."""
     minutes: int = 0
-    """Of rounds, which follow each other."""
+    """Of rounds and rollouts, whose calls follow each other."""
     cached_usd: float | None
     usd: float | None
 
@@ -96,9 +96,10 @@ def main() -> None:
     found = estimate_cost(plan)
     if found is not None:
         total, rounds = found.total, plan.rounds
+        played = sum(part.calls for part in plan.tasks.counted(plan.models)) if plan.models is not None else 0
         estimated = _Estimated(
-            calls=total.calls - (rounds.rounds if plan.target.asks_model else 0),
-            minutes=rounds.minutes(offline=False),
+            calls=total.calls - (rounds.rounds if plan.target.asks_model else 0) - played,
+            minutes=rounds.minutes(offline=False) + plan.tasks.minutes,
             cached_usd=total.cached_cost_usd,
             usd=total.cost_usd,
         )

@@ -42,8 +42,8 @@ def print_estimate(plan: Plan, label: str | None = None) -> None:
     found = estimate_cost(plan, label)
     if plan.rounds.runs:
         click.echo(plan.rounds.price(plan.models))
-    if plan.tasks and plan.models is not None:
-        click.echo(_task_price(plan))
+    if plan.tasks.sides and plan.models is not None:
+        click.echo(plan.tasks.price(plan.models))
     if found is None:
         click.echo(
             f"Offline: {plan.size} fixture-runs of {counted(len(plan.cases), 'fixture')}, no model call, "
@@ -193,15 +193,8 @@ def _warn(plan: Plan, *, quiet: bool) -> None:
         click.echo(f"Warning: {fixture}: {counted(count, 'probe')} not reviewed yet (marked as drafts).", err=True)
     if not quiet and plan.rounds.runs:
         click.echo(plan.rounds.price(plan.models), err=True)
-    if not quiet and plan.tasks:
-        click.echo(_task_price(plan), err=True)
-
-
-def _task_price(plan: Plan) -> str:
-    from eval_core.measuring.play_tasks import price_of_tasks
-
-    assert plan.models is not None
-    return price_of_tasks(len(plan.tasks), 2 if plan.base.in_run != "nothing" else 1, plan.models)
+    if not quiet and plan.tasks.sides and plan.models is not None:
+        click.echo(plan.tasks.price(plan.models), err=True)
 
 
 def resume_command(label: str) -> str:

@@ -132,9 +132,12 @@ def new_command(
     if (repo is None) != (commit is None):
         raise UserError("--repo and --commit: give both, or neither for what the transcript shows")
     session = load_fixture(named_fixture(fixture, fixtures_dir))
-    path, found = new_task(
-        tasks_dir, name, session, ledger_of(probes_dir, session), folder.rstrip("/"), repo, commit or ""
-    )
+    if (ledger := ledger_of(probes_dir, session)) is None:
+        raise UserError(
+            f"{session.name} has no ledger, and the facts that a task needs are lines of it; draft one with "
+            f"`compression-eval probe propose {session.name} --ledger`"
+        )
+    path, found = new_task(tasks_dir, name, session, ledger, folder.rstrip("/"), repo, commit or "")
     for line in summary(found):
         click.echo(line)
     click.echo(

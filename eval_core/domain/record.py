@@ -361,7 +361,7 @@ class RunRecord(Record):
     refetch_tokens: int = 0
     """Tokens of the messages that must be read again for the facts that were lost and needed, each message once."""
     refetch_facts: int | None = None
-    """How many facts these are: those that probes ask for, and those that the session itself came back to."""
+    """How many facts these are: those that probes ask for, and that a tool can show again."""
     turns_ahead: int | None = None
     """Turns that the work goes on for: as many as the second half of the session took."""
     use: dict[str, ModelUse] = {}

@@ -46,6 +46,9 @@ class RolloutRecord(Record, TokenUse):
     checks: list[CheckRecord]
     actions: list[ActionRecord] = []
     turns: int = 0
+    compressor_input_tokens: int = 0
+    compressor_output_tokens: int = 0
+    """What the state that it went on from cost to make."""
     seconds: float = 0.0
 
     @property
@@ -67,9 +70,23 @@ class RolloutRecord(Record, TokenUse):
         return not self.finished if measure == "unfinished" else bool(self.failed("rule"))
 
     def priced(self, prices: TaskConfig) -> float:
-        """Return its tokens in full-price input tokens."""
-        anew = self.input_tokens - self.cached_tokens
-        return anew + self.cached_tokens * prices.cached_price + self.output_tokens * prices.output_price
+        """Return its tokens, those of its compression too, in full-price input tokens."""
+        anew = self.input_tokens - self.cached_tokens + self.compressor_input_tokens
+        written = self.output_tokens + self.compressor_output_tokens
+        return anew + self.cached_tokens * prices.cached_price + written * prices.output_price
+
+    @property
+    def looked_up(self) -> int:
+        """How often it read a file or searched: what the state does not say has to be read again."""
+        return sum(action.tool in ("read_file", "search_files") for action in self.actions)
+
+
+class NextActions(Record):
+    """The calls that a model would make next, from one state of a session."""
+
+    session: str
+    arm: RolloutArm
+    calls: list[ActionRecord]
 
 
 class TaskState(Record):
@@ -87,6 +104,8 @@ class PlayedTasks(Record):
     model: str = ""
     tasks: list[TaskState] = []
     rollouts: list[RolloutRecord] = []
+    next_actions: list[NextActions] = []
+    prices: TaskConfig = TaskConfig()
     not_measured: str = ""
     """Why no task could be measured, or why some rollouts are missing: an outage is never a failed task."""
 
@@ -103,10 +122,8 @@ class PlayedTasks(Record):
         ]
 
 
-def tokens_per_clean_task(
-    rollouts: Iterable[RolloutRecord], prices: TaskConfig, compression: float = 0.0
-) -> float | None:
+def tokens_per_clean_task(rollouts: Iterable[RolloutRecord], prices: TaskConfig) -> float | None:
     """Return everything that a side spent, by task that it finished cleanly; None where it finished none."""
     found = list(rollouts)
     clean = sum(rollout.clean for rollout in found)
-    return sum(rollout.priced(prices) + compression for rollout in found) / clean if clean else None
+    return sum(rollout.priced(prices) for rollout in found) / clean if clean else None

@@ -108,6 +108,12 @@ class SessionFacts:
         later = self.messages[len(self.messages) // 2 :]
         return max(1, len([message for message in later if message.get("role") == "assistant"]))
 
+    def had_again(self, places: Sequence[int]) -> int | None:
+        """Return the first of these messages that a tool could show again; what was only said is gone with it."""
+        told = (self.messages[at] for at in places)
+        shown = (message.get("role") == "tool" or bool(tool_calls(message)) for message in told)
+        return next((at for at, again in zip(places, shown, strict=True) if again), None)
+
     @cached_property
     def _last_places(self) -> list[int]:
         """For each fact, the last message that holds it; facts of the system prompt are always there."""

@@ -7,7 +7,7 @@ that every state would be paid for twice, and not every server takes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,8 +49,8 @@ def chosen(text: str, count: int) -> str | None:
     return letters.pop() if len(letters) == 1 and letters <= set(_LETTERS[:count]) else None
 
 
-def tool_called(text: str) -> tuple[str, dict[str, Any]] | None:
-    """Return the first tool call that a reply writes; None where it writes none."""
+def tools_called(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the tool calls that a reply writes."""
     for stretch in json_objects(text.rpartition("</think>")[2]):
         try:
             found = forgiving_json(stretch)
@@ -58,8 +58,7 @@ def tool_called(text: str) -> tuple[str, dict[str, Any]] | None:
             continue
         arguments = found.get("arguments", {}) if isinstance(found, dict) else None
         if isinstance(found, dict) and isinstance(found.get("tool"), str) and isinstance(arguments, dict):
-            return found["tool"].rpartition(".")[2], arguments
-    return None
+            yield found["tool"].rpartition(".")[2], arguments
 
 
 def _question(probe: ObeyProbe, tools: Mapping[str, list[str]], turn: int, problem: str | None = None) -> Message:
@@ -138,5 +137,5 @@ class ModelObeyer:
             options = probe.options(_turn(draw))
             letter = chosen(text, len(options))
             return None if letter is None else options[_LETTERS.index(letter)] == probe.demanded
-        called = tool_called(text)
+        called = next(tools_called(text), None)
         return None if called is None else probe.obeyed(*called)

@@ -168,6 +168,7 @@ def estimate_cost(plan: Plan, label: str | None = None) -> CostEstimate | None:
     )
     if target.asks_model and plan.rounds.runs:
         counted.append(plan.rounds.counted(models))
+    counted += plan.tasks.counted(models)
     purposes: dict[str, int] = {}
     for part in counted:
         purposes[part.purpose] = purposes.get(part.purpose, 0) + part.calls

@@ -43,7 +43,6 @@ from eval_core.strands.window import read_window
 
 _Reply = tuple[Answer | None, Grade | Unscored]
 _LAST_WORDS = 1.0  # seconds in which a fixture-run whose calls were given up can still write its record
-_AGAIN = 2  # a fact that is mentioned again after its own call and answer was needed
 _OUTPUT = 4_000  # characters of what a compressor printed that are kept where it failed
 _WORST = 12  # lost census facts named in a record; the counts cover all of them
 
@@ -342,13 +341,7 @@ class Executor:
         public = (fact for probe in cell.case.bank.probes for fact in probes[probe.id].facts if fact.evidence)
         authored = list({fact_key(fact.label): fact for fact in public}.values())
         kept = sum(fact.kept for fact in authored) + len(bare.census.fates) - bare.census.fates.count("0")
-        lost = [fact.evidence[0] for fact in authored if not fact.kept]
-        lost += [
-            fact.messages[0]
-            for fact, fate in zip(known.census, bare.census.fates, strict=True)
-            if fate == "0" and fact.messages[-1] - fact.messages[0] > _AGAIN
-        ]
-        again = set(lost)
+        again = [place for fact in authored if not fact.kept and (place := known.had_again(fact.evidence)) is not None]
         return bare.model_copy(
             update={
                 "probes": probes,
@@ -358,8 +351,8 @@ class Executor:
                     recency=round(known.recency(bare.tokens_after), 2),
                     proportional=round(known.proportional(bare.tokens_after), 2),
                 ),
-                "refetch_tokens": sum(known.tokens[index] for index in again),
-                "refetch_facts": len(lost),
+                "refetch_tokens": sum(known.tokens[index] for index in set(again)),
+                "refetch_facts": len(again),
                 "turns_ahead": known.turns_ahead,
                 "use": {**bare.use, **_reply_uses(probes)},
             }

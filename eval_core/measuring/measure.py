@@ -29,10 +29,10 @@ from eval_core.measuring.facts_first import FactsFirst
 from eval_core.measuring.interrupt import Interruption, interruptible
 from eval_core.measuring.plan import Plan
 from eval_core.measuring.play_rounds import GENERATED, play
-from eval_core.measuring.play_tasks import play_tasks
+from eval_core.measuring.play_tasks import FRESH_FOLDER, play_tasks
 from eval_core.measuring.preflight import preflight
 from eval_core.measuring.run_fingerprint import make_fingerprint
-from eval_core.measuring.session import AfterFacts, MeasuringSession, measure_together, read_ahead
+from eval_core.measuring.session import AfterFacts, MeasuringSession, compress_all, measure_together, read_ahead
 from eval_core.measuring.wiring import Live, Traffic, make_live
 from eval_core.sandbox.isolation import detect
 from eval_core.sandbox.targets import Target
@@ -145,23 +145,28 @@ class _Run:
     async def _play_tasks(self, sessions: Sequence[MeasuringSession]) -> PlayedTasks | None:
         """Let an agent go on from the states that both sides were compressed to, as far as they were measured here."""
         plan, client = self.plan, self.live.client
-        if not plan.tasks or client is None or client.stopped is not None:
+        if not plan.tasks.sides or client is None or client.stopped is not None:
             return None
-        states: dict[ArmName, dict[str, list[RunRecord]]] = {
-            session.arm: {
-                case.fixture.name: [
-                    run
-                    for cell in session.plan
-                    if cell.case.fixture.name == case.fixture.name
-                    and (run := session.folder.read_run(case.fixture.name, cell.run)) is not None
-                    and run.ok
-                ]
-                for case in plan.cases
-            }
-            for session in sessions
-        }
-        sandbox = detect(plan.options.sandbox)
-        return await play_tasks(plan.tasks, client, sandbox, plan.results, self.sinks.folder.path, states)
+        states = {session.arm: _states(session) for session in sessions}
+
+        async def compress(fixture: str, runs: int) -> dict[ArmName, list[RunRecord]]:
+            grown = [
+                replace(
+                    session,
+                    cases=[case for case in plan.cases if case.fixture.name == fixture],
+                    runs=0,
+                    compress_runs=runs,
+                    folder=ResultsFolder(session.folder.path / FRESH_FOLDER),
+                    on_record=lambda record: None,
+                )
+                for session in sessions
+            ]
+            found = await compress_all(grown)
+            return {one.arm: [run for run in runs if run.ok] for one, runs in zip(grown, found, strict=True)}
+
+        sandbox, folder = detect(plan.options.sandbox), self.sinks.folder.path
+        prices = plan.options.settings.task
+        return await play_tasks(plan.tasks, client, sandbox, plan.results, folder, states, compress, prices)
 
     def _sessions(self, facts: dict[str, SessionFacts]) -> list[MeasuringSession]:
         """Return what is measured in alternation: the base, as far as it is measured here, and the candidate."""
@@ -314,6 +319,16 @@ class _Run:
         if base is None or base.resolve() == tree.resolve():
             return ()
         return touched_by(base, tree, options.settings.watch, [options.results])
+
+
+def _states(session: MeasuringSession) -> dict[str, list[RunRecord]]:
+    """Return what each session was compressed to, as far as that succeeded."""
+    found: dict[str, list[RunRecord]] = {case.fixture.name: [] for case in session.cases}
+    for cell in session.plan:
+        run = session.folder.read_run(cell.case.fixture.name, cell.run)
+        if run is not None and run.ok:
+            found[run.fixture].append(run)
+    return found
 
 
 def _from_files(measurement: Measurement, digest: str | None, point: BranchPoint | None = None) -> Measurement:

@@ -17,13 +17,12 @@ from eval_core.measuring.base_branch import BasePlan, base_store, plan_base
 from eval_core.measuring.compare_with_base import Base, own_base
 from eval_core.measuring.options import RunOptions
 from eval_core.measuring.play_rounds import RoundsPlan, stored_rounds
-from eval_core.measuring.play_tasks import load_run_tasks
+from eval_core.measuring.play_tasks import TasksPlan
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.models.settings import Models
 from eval_core.sandbox.targets import Target
 from eval_core.statistics.looks import runs_at
 from eval_core.storage.baselines import Reference, find_reference, stored_reference
-from eval_core.tasks.task import Task
 
 FREE_COMPRESSIONS = 10
 """Of each fixture, where no model is paid for them."""
@@ -52,7 +51,7 @@ class Plan:
     """What `compare_to` names."""
     base: BasePlan
     rounds: RoundsPlan
-    tasks: tuple[Task, ...] = ()
+    tasks: TasksPlan
     """What an agent is to finish, where that was asked for."""
 
     @property
@@ -164,7 +163,7 @@ def make_plan(options: RunOptions, results: Path | None = None) -> Plan:
         runs=runs,
     )
     found = (options, results, models, target, base_target, cases, runs, compress_runs, fingerprint, stored, reference)
-    return Plan(*found, base, _rounds(options, models, reference), _tasks(options, models, cases))
+    return Plan(*found, base, _rounds(options, models, reference), _tasks(options, models, cases, base))
 
 
 def _control(options: RunOptions) -> Literal["auto", "always", "never"]:
@@ -174,13 +173,15 @@ def _control(options: RunOptions) -> Literal["auto", "always", "never"]:
     return "always" if options.settings.play_tasks else options.settings.baseline.control
 
 
-def _tasks(options: RunOptions, models: Models | None, cases: Sequence[Case]) -> tuple[Task, ...]:
-    """Load the tasks that were asked for; one shard plays them all."""
-    if not options.settings.play_tasks or (options.shard is not None and not options.shard.first):
-        return ()
+def _tasks(options: RunOptions, models: Models | None, cases: Sequence[Case], base: BasePlan) -> TasksPlan:
+    """Load the tasks, if they were asked for."""
+    if not options.settings.play_tasks:
+        return TasksPlan()
+    if options.shard is not None:
+        raise UserError(f"--shard {options.shard}: tasks need the states of both sides in one place; leave out --tasks")
     if models is None or models.offline_judge:
         raise UserError("--tasks: an agent needs a model; name one with --model, or try tasks with `task check`")
-    return tuple(load_run_tasks(options.settings, options.root, cases))
+    return TasksPlan.of(options.settings, options.root, cases, 1 if base.in_run == "nothing" else 2)
 
 
 def _rounds(options: RunOptions, models: Models | None, reference: Reference | None) -> RoundsPlan:

@@ -11,6 +11,7 @@ from eval_core.strands.facts import facts_strand
 from eval_core.strands.failure import compare_failure, read_failure
 from eval_core.strands.findings import Finding
 from eval_core.strands.meaning import record_meaning
+from eval_core.strands.next_actions import compare_next_actions
 from eval_core.strands.obeys import compare_obeys
 from eval_core.strands.outcome import outcome_strand
 from eval_core.strands.recovery import compare_recovery
@@ -83,6 +84,7 @@ STRANDS: tuple[Strand, ...] = (
     Strand("trigger", "When it compresses", Force.TOLD, compare_trigger),
     Strand("obeys", "Obeys", Force.WEIGHED, compare_obeys, ("everything", "facts")),
     Strand("tasks", "Tasks finished", Force.WEIGHED, compare_tasks, muted_by=("everything",)),
+    Strand("next_actions", "Next actions", Force.TOLD, compare_next_actions),
     Strand("size", "Size", Force.GATE, _of_records(lambda item: item.size.strand), muted_by=("everything", "facts")),
     Strand("calls", "Calls of its model", Force.TOLD, _of_records(lambda item: calls_strand(item.sides))),
     Strand(

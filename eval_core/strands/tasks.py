@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
-from eval_core.base.config import TaskConfig
 from eval_core.base.numbers import counted, percent
 from eval_core.domain.rollout import MEASURES, Measure, PlayedTasks, RolloutArm, RolloutRecord, tokens_per_clean_task
 from eval_core.statistics.two_stage import FRESH_RUNS, Fresh, confirmed, looked_at_again, power, smallest_seen
@@ -49,9 +49,9 @@ def _decided(played: PlayedTasks) -> tuple[list[str], list[str], set[str], set[s
     return *told, {name.split("|")[0] for name in worse}, {name.split("|")[0] for name in better}
 
 
-def _side(rollouts: Sequence[RolloutRecord]) -> str:
+def _side(played: PlayedTasks, rollouts: Sequence[RolloutRecord]) -> str:
     clean = sum(one.clean for one in rollouts)
-    tokens = tokens_per_clean_task(rollouts, TaskConfig())
+    tokens = tokens_per_clean_task(rollouts, played.prices)
     spent = "none finished" if tokens is None else f"{tokens:,.0f} tokens a clean task"
     return f"{clean} of {len(rollouts)} clean, {spent}"
 
@@ -63,7 +63,8 @@ def _rows(base: Sequence[RolloutRecord], candidate: Sequence[RolloutRecord]) -> 
         counts = [sum(len(one.failed(*kinds)) for one in side) for side in (base, candidate)]
         if any(counts):
             rows.append(f"{what}: {counts[0]} → {counts[1]}")
-    return rows
+    looked = [fmean(one.looked_up for one in side) for side in (base, candidate)]
+    return [*rows, f"files read and searched in a rollout: {looked[0]:.1f} → {looked[1]:.1f}"]
 
 
 def _left_out(played: PlayedTasks) -> list[str]:
@@ -96,8 +97,8 @@ def compare_tasks(evidence: Evidence) -> Finding | None:
     return Finding(
         name="tasks",
         state=weigh(loss, gain),
-        base=_side(base),
-        candidate=_side(candidate),
+        base=_side(played, base),
+        candidate=_side(played, candidate),
         says=says,
         details=(
             *losses[:_NAMED],

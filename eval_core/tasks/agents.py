@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -11,6 +11,9 @@ from eval_core.base.messages import Message
 from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.base.tokens import count_messages, count_text
 from eval_core.domain.call import Acceptance, Draw, Failed, ModelCall, OpaqueState, ReplyCall, Usage
+from eval_core.domain.rollout import ActionRecord
+from eval_core.judging.answering import state_messages
+from eval_core.judging.obeying import tools_called
 from eval_core.models.client import ModelClient
 from eval_core.tasks.task import TOOLS, Task, ToolCall
 
@@ -197,6 +200,42 @@ async def speaks(client: ModelClient, repeat: int = 0) -> Speaks | Failed | None
         if isinstance(turn, Turn) and any("notes.txt" in call.arguments for call in turn.calls):
             return name
     return None
+
+
+ACTIONS = 3
+_ACTIONS_ROOM = 1_200
+_NEXT = """Go on with the work. Which {count} tool calls do you make next? Nothing is run yet. Reply with a JSON list of
+{count} objects and nothing else, each {{"tool": NAME, "arguments": {{...}}}}. The tools, each with its arguments:
+{tools}"""
+
+
+async def next_actions(
+    client: ModelClient,
+    state: Sequence[Message],
+    tools: Mapping[str, Sequence[str]],
+    draw: Draw,
+    front: OpaqueState | None = None,
+) -> list[ActionRecord] | Failed:
+    """Ask once; a reply that names no call is one that names none."""
+    listed = "\n".join(f"{name}({', '.join(given)})" for name, given in sorted(tools.items()))
+    before = state_messages([] if front is not None else list(state))
+    asked: Message = {"role": "user", "content": _NEXT.format(count=ACTIONS, tools=listed)}
+    outcome = await client.complete(
+        ModelCall(
+            role="answer",
+            model=client.models.answer,
+            messages=(*before, asked),
+            max_tokens=_ACTIONS_ROOM,
+            draw=draw,
+            temperature=client.models.temperature,
+            front=front,
+            shared=0 if front is not None else len(before),
+        )
+    )
+    if isinstance(outcome, Failed):
+        return outcome
+    named = list(tools_called(outcome.text))[:ACTIONS]
+    return [ActionRecord(tool=tool, given=json.dumps(given, ensure_ascii=False), result="") for tool, given in named]
 
 
 @dataclass

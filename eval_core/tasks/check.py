@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eval_core.base.config import TaskConfig
-from eval_core.base.messages import Message
+from eval_core.base.messages import Message, render
 from eval_core.domain.call import Failed
 from eval_core.domain.rollout import RolloutRecord
 from eval_core.facts.fact_text import Haystack
@@ -57,6 +57,23 @@ def known_in(task: Task, state: str) -> frozenset[str]:
     """Return the facts of a task that a state still holds, as facts are matched everywhere."""
     text = Haystack.of(state)
     return frozenset(name for name, line in task.lines.items() if holds(line.fact, text))
+
+
+async def from_states(
+    tasks: Sequence[Task],
+    sandbox: SandboxChoice,
+    states: Mapping[str, Mapping[str, Sequence[Message]]],
+    said: Callable[[str], None] = lambda text: None,
+) -> dict[str, list[RolloutRecord]]:
+    """Do each task from each state of its session, as somebody who knows what that state still holds."""
+    found: dict[str, list[RolloutRecord]] = {arm: [] for arm in states}
+    for task in tasks:
+        built = await build(task, sandbox)
+        for arm, of in states.items():
+            state = of[task.fixture.name]
+            said(f"{task.full_name}: {arm}")
+            found[arm].append(await scripted(built, known_in(task, render(state)), state=state))
+    return found
 
 
 async def check_task(task: Task, sandbox: SandboxChoice, said: Callable[[str], None] = lambda text: None) -> Checked:

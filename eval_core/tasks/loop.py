@@ -93,11 +93,13 @@ class RolloutPlan:
     arm: RolloutArm
     number: int
     stage: Literal[1, 2] = 1
+    begins: str = ""
+    """What names the task's files and the state: an edited task is another one."""
 
     @property
     def key(self) -> str:
         """What it is filed under."""
-        return f"{self.task}|{self.arm}|{self.number}|{self.stage}"
+        return f"{self.task}|{self.arm}|{self.number}|{self.stage}|{self.begins}"
 
 
 @dataclass

@@ -17,7 +17,7 @@ from eval_core.sandbox.isolation import CHILD, LAUNCHER, SandboxChoice, SandboxV
 from eval_core.sandbox.process import Child, ChildGone
 from eval_core.sandbox.subject import CANARY_VARIABLE, SandboxBreach, canaries
 from eval_core.sandbox.validate import MAX_FRAME, BadFrame
-from eval_core.tasks.task import TaskCheck, Limits, Task
+from eval_core.tasks.task import Limits, Task, TaskCheck
 
 WHO = "the agent's workspace"
 _SOURCE, _CHECKS, _STAND_INS = "/source", "/checks", "/stand-ins"
@@ -27,13 +27,13 @@ _OVERHEAD_MB = 256
 _BUILD_SECONDS = _CHECK_SECONDS = 120
 """Ours, so not the agent's limit: a busy machine must not look like a failure."""
 _LONGEST_S = 24 * 3600.0
-_FIXED = {
+COMMITTED = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "Dev One"), ("EMAIL", "dev1@example.com"), ("DATE", "2026-01-01T12:00:00+0000"))
 }
 """Of commits made while a workspace is built, so that it is the same each time."""
-_PERSON = {name: value for name, value in _FIXED.items() if not name.endswith("DATE")}
+_PERSON = {name: value for name, value in COMMITTED.items() if not name.endswith("DATE")}
 
 
 class WorkspaceLost(Exception):
@@ -190,7 +190,7 @@ def _build_command(task: Task) -> str:
 async def build(task: Task, sandbox: SandboxChoice) -> Built:
     """Build a task's workspace, once, from the files and the script beside it."""
     mounts = {_SOURCE: task.workspace}
-    async with _running(task, sandbox, mounts, {**_FIXED, "SOURCE": _SOURCE}) as workspace:
+    async with _running(task, sandbox, mounts, {**COMMITTED, "SOURCE": _SOURCE}) as workspace:
         try:
             done = await workspace.run(_build_command(task), _BUILD_SECONDS)
             if done.get("exit_code") != 0:

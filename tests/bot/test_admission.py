@@ -30,7 +30,7 @@ from bot.steps.estimate import RunEstimate
 from bot.steps.fetch import BASE, SUBJECT, fetch
 from bot.steps.gate import Admission, NotAdmitted, admit
 from bot.steps.publish import begin
-from eval_core.base.config import BotConfig, Config
+from eval_core.base.config import BotConfig, Config, ModelConfig
 from eval_core.base.errors import UserError
 
 CONFIG = Config(watch=["agent/**"], target={"compressor": "agent.context_compressor:ContextCompressor"})
@@ -89,6 +89,26 @@ def test_a_label_is_consumed_and_the_comment_says_what_is_coming(gh: LoopbackGit
     (check,) = gh.state.checks.values()
     assert (check.head_sha, check.status, check.title) == (decision.ticket.sha, "in_progress", "Evaluating")
     assert not decision.awaits
+
+
+def test_tasks_are_played_for_a_label_of_their_own_or_always_and_by_one_job(gh: LoopbackGitHub, enter: Admit) -> None:
+    models = {"answer": "openai/answerer", "judge": "openai/judge"}
+    sharded = {"models": ModelConfig.model_validate(models), "bot": BotConfig(shards=3)}
+    paid = CONFIG.model_copy(update=sharded)
+    gh.label(1, "eval-compression-tasks")
+    event = label_event(adopted.REPO, gh.state.pulls[1], "maintainer")
+    event["label"]["name"] = "eval-compression-tasks"
+    seen: list[Config] = []
+    asked = enter(event, config=paid, describe=lambda config: seen.append(config) or PLAN)
+    assert isinstance(asked, Admission)
+    assert (asked.ticket.tasks, asked.ticket.shards, seen[0].play_tasks) == (True, 1, True)
+    assert "eval-compression-tasks" not in gh.state.pulls[1].labels
+    for config, tasks in ((paid, False), (CONFIG.model_copy(update={"bot": BotConfig(tasks=True)}), False),
+                          (paid.model_copy(update={"bot": BotConfig(tasks=True)}), True)):  # fmt: skip
+        gh.label(1, adopted.LABEL)
+        found = enter(config=config)
+        assert isinstance(found, Admission)
+        assert found.ticket.tasks is tasks
 
 
 def test_what_the_pull_request_changed_of_the_judging_files_is_written_down(gh: LoopbackGitHub, enter: Admit) -> None:

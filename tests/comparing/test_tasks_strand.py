@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import small
 
+from eval_core.base.config import TaskConfig
 from eval_core.comparing.compare import compare_measurements
 from eval_core.domain.measurement import Measurement
-from eval_core.domain.rollout import CheckRecord, PlayedTasks, RolloutArm, RolloutRecord, TaskState
+from eval_core.domain.rollout import (
+    ActionRecord,
+    CheckRecord,
+    PlayedTasks,
+    RolloutArm,
+    RolloutRecord,
+    TaskState,
+    tokens_per_clean_task,
+)
 from eval_core.strands.findings import Finding, Kind, StrandState
 
 
@@ -36,11 +46,18 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
     return small.measure(small.cases(), Path(tmp_path_factory.mktemp("tasks")), "anchored", runs=3, compress_runs=3)
 
 
-def finding(measured: Measurement, base: tuple[str, str], candidate: tuple[str, str], admitted: bool = True) -> Finding:
+def finding(
+    measured: Measurement,
+    base: tuple[str, str],
+    candidate: tuple[str, str],
+    admitted: bool = True,
+    actions: Sequence[ActionRecord] = (),
+) -> Finding:
     states = [
         TaskState(name="s/a", admitted=admitted, why="" if admitted else "the full transcript finishes it in 1 of 3")
     ]
-    played = PlayedTasks(model="m", tasks=states, rollouts=[*side("base", *base), *side("candidate", *candidate)])
+    theirs = [one.model_copy(update={"actions": list(actions)}) for one in side("candidate", *candidate)]
+    played = PlayedTasks(model="m", tasks=states, rollouts=[*side("base", *base), *theirs])
     verdict = compare_measurements(measured, measured.noting(tasks=played))[0]
     found = next(one for one in verdict.strands if one.name == "tasks")
     worse = found.state is StrandState.WORSE
@@ -55,6 +72,21 @@ def test_a_task_that_fresh_rollouts_confirm_is_a_loss(measured: Measurement) -> 
     assert "dead ends tried again: 0 → 3" in found.details
     assert found.base == "3 of 3 clean, 1,000 tokens a clean task"
     assert found.candidate == "0 of 3 clean, none finished"
+
+
+def test_tokens_are_those_of_each_rollout_with_its_compression_at_the_configured_prices() -> None:
+    spent = {"cached_tokens": 600, "output_tokens": 10}
+    compression = {"compressor_input_tokens": 2000, "compressor_output_tokens": 50}
+    made = rollout("base", 0, 1).model_copy(update=spent | compression)
+    played = [made, rollout("base", 1, 1, done=False)]
+    assert tokens_per_clean_task(played, TaskConfig(cached_price=0.5, output_price=2)) == 400 + 300 + 20 + 2100 + 1000
+    assert tokens_per_clean_task(played[1:], TaskConfig()) is None
+
+
+def test_what_has_to_be_looked_up_is_a_row(measured: Measurement) -> None:
+    looks = [ActionRecord(tool=tool, given="{}", result="{}") for tool in ("read_file", "search_files", "terminal")]
+    found = finding(measured, ("+++", ""), ("+++", ""), actions=looks)
+    assert "files read and searched in a rollout: 0.0 → 2.0" in found.details
 
 
 def test_a_broken_rule_is_a_loss_too_and_a_mended_one_a_gain(measured: Measurement) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
+from bench.two_stage import simulate
 from eval_core.statistics.two_stage import (
     FRESH_RUNS,
-    SCREEN_RUNS,
     Fresh,
     confirmed,
     holm,
-    looked_at_again,
     more_failures_p,
     power,
     smallest_seen,
@@ -48,13 +45,10 @@ def test_what_the_two_stages_see() -> None:
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.5])
 def test_simulated_false_alarms_of_ten_tasks_stay_below_one_in_a_hundred(rate: float) -> None:
-    draw, alarms, trials = random.Random(3), 0, 2000
+    for lucky in (False, True):
+        assert simulate([rate] * 10, [rate] * 10, 2000, lucky=lucky).worse < 0.013
 
-    def failures(runs: int) -> int:
-        return sum(draw.random() < rate for _ in range(runs))
 
-    for _ in range(trials):
-        again = [task for task in range(10) if looked_at_again(failures(SCREEN_RUNS), failures(SCREEN_RUNS))]
-        fresh = {str(task): Fresh(failures(FRESH_RUNS), failures(FRESH_RUNS), FRESH_RUNS, FRESH_RUNS) for task in again}
-        alarms += bool(confirmed(fresh)[0])
-    assert alarms / trials < 0.013
+def test_the_second_stage_needs_compressions_of_its_own() -> None:
+    assert simulate([0.3] * 10, [0.3] * 10, 1000, lucky=True, fresh=False).worse > 0.1
+    assert simulate([0.05] * 10, [0.95, *[0.05] * 9], 1000, lucky=True).worse > 0.7

@@ -25,7 +25,7 @@ from eval_core.domain.probe import ProbeBank, dump_bank
 from eval_core.domain.session_ledger import SessionLedger
 from eval_core.judging.extractive import ExtractiveAnswerer
 from eval_core.judging.fact_judge import FactJudge
-from eval_core.judging.obeying import ModelObeyer, chosen, tool_called
+from eval_core.judging.obeying import ModelObeyer, chosen, tools_called
 from eval_core.measuring.ask_obeys import find_obey_controls
 from eval_core.measuring.run_fingerprint import make_fingerprint
 from eval_core.measuring.session import MeasuringSession
@@ -227,7 +227,7 @@ def test_a_letter_is_read_and_never_guessed(reply: str, letter: str | None) -> N
     ],
 )
 def test_a_call_is_read_from_words(reply: str, call: tuple[str, dict[str, str]] | None) -> None:
-    assert tool_called(reply) == call
+    assert next(tools_called(reply), None) == call
 
 
 def test_an_action_is_compared_with_what_must_and_must_not_be_there() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +18,12 @@ import pytest
 import small
 
 from eval_core.base.errors import UserError
+from eval_core.base.messages import Message, content_text
 from eval_core.domain.case import Case
 from eval_core.sandbox.isolation import detect
-from tests.model_provider import Asked
+from tests.model_provider import Asked, reply_to
 
-from .world import ONE_RUN, Provider, done, tiny
+from .world import ANSWER, ONE_RUN, Provider, done, tiny
 
 TASK = """
 folder: /home/user/shop
@@ -111,6 +114,27 @@ def test_a_run_plays_its_tasks_behind_controls(shop: Path, provider: Provider, c
     assert "Tasks finished" in (shop / "results/a/report.md").read_text()
 
 
+def test_a_server_that_ignores_tools_is_spoken_to_in_json(shop: Path, provider: Provider, cli: small.Cli) -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        if "To call a tool: " not in content_text(messages[0]):
+            return reply_to(messages)
+        turn = content_text(messages[-1]).startswith("[result of")
+        if "notes.txt" in content_text(messages[-1]):
+            return 'Sure: {"tool": "read_file", "arguments": {"path": "notes.txt"}}'
+        knows = json.dumps(messages).count("401") > 1
+        command = "true" if knows else "echo >> login.py"
+        command += "; echo session_store > name.txt; sed -i 's/1/2/' ttl.py"
+        said = {"say": "Done."} if turn else {"tool": "terminal", "arguments": {"command": command}}
+        return json.dumps(said)
+
+    provider.reply = reply
+    assert cli(*arguments(provider, "--label", "a")).code == 0
+    told = played(shop)
+    assert told["tasks"] == [{"name": "small-debug/name", "admitted": True, "why": ""}]
+    assert {len(one["actions"]) for one in told["rollouts"]} == {1}
+    assert all("tools" not in asked.body for asked in provider.asked_of(ANSWER) if "To call a tool: " in asked.text)
+
+
 def test_a_model_without_tools_is_asked_in_text_and_else_nothing_is_measured(
     shop: Path, provider: Provider, cli: small.Cli
 ) -> None:
@@ -118,6 +142,99 @@ def test_a_model_without_tools_is_asked_in_text_and_else_nothing_is_measured(
     told = played(shop)
     assert told["rollouts"] == []
     assert "made no obvious tool call" in told["not_measured"]
+
+
+def test_an_outage_is_no_failed_task(shop: Path, provider: Provider, cli: small.Cli) -> None:
+    provider.act = agent
+    provider.behave = lambda asked: "402" if any(message["role"] == "tool" for message in asked.messages) else None
+    cli(*arguments(provider, "--label", "a"))
+    told = played(shop)
+    assert told["rollouts"] == []
+    assert "not measured: " in told["not_measured"]
+    assert told["tasks"][0]["admitted"] is False
+
+
+def test_fresh_rollouts_go_on_from_fresh_compressions(shop: Path, provider: Provider, cli: small.Cli) -> None:
+    made = iter(range(1000))
+
+    def reply(messages: Sequence[Message]) -> str:
+        text = reply_to(messages)
+        return f"{text}\nSummary number {next(made)}." if text.startswith("## ") else text
+
+    def act(asked: Asked) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        number = re.search(r"Summary number (\d+)", asked.text)
+        if number is None:
+            return agent(asked)
+        if any(message["role"] == "tool" for message in asked.messages):
+            return []
+        odd = int(number[1]) % 2  # which side compressed first is chance: one of the two is ruined
+        return [("terminal", {"command": "echo >> login.py" if odd else "true"})]
+
+    provider.reply, provider.act = reply, act
+    assert cli(*arguments(provider, "--label", "a")).code == 0
+    of = {arm: [one for one in played(shop)["rollouts"] if one["arm"] == arm] for arm in ("base", "candidate")}
+    numbers = [
+        int(found[1])
+        for asked in provider.asked_of(ANSWER)
+        if asked.last.startswith("Write the store's name") and (found := re.search(r"Summary number (\d+)", asked.text))
+    ]
+    assert [len([one for one in rollouts if one["stage"] == 2]) for rollouts in of.values()] == [5, 5]
+    assert sorted(numbers.count(number) for number in set(numbers)) == [1] * 10 + [3, 3]
+    assert all(one["compressor_input_tokens"] > 0 for rollouts in of.values() for one in rollouts)
+    # Taken up, the run makes no compression and no rollout again.
+    before = len(provider.server.asked)
+    assert cli(*arguments(provider, "--label", "a", "--resume")).code == 0
+    assert len(provider.server.asked) == before
+    assert {len(rollouts) for rollouts in of.values()} == {8}
+
+
+def test_an_edited_task_is_another_one_for_a_run_that_goes_on(shop: Path, provider: Provider, cli: small.Cli) -> None:
+    provider.act = agent
+    assert cli(*arguments(provider, "--label", "a")).code == 0
+    path = next(shop.glob("tasks/*/name/task.yml"))
+    path.write_text(path.read_text().replace("grep -qx session_store name.txt", "test -e never.txt"))
+    assert cli(*arguments(provider, "--label", "a", "--resume")).code == 0
+    assert played(shop)["tasks"][0]["why"] == "the full transcript finishes it in 0 of 3"
+
+
+def test_a_shard_has_only_a_part_of_the_states(shop: Path, provider: Provider, cli: small.Cli) -> None:
+    ran = cli("run", "--tasks", *ONE_RUN, *provider.options, "--label", "a", "--shard", "1/2")
+    assert ran.code == 2
+    assert "tasks need the states of both sides in one place" in ran.err
+
+
+def test_without_a_workspace_next_actions_are_asked_and_the_full_transcript_is_asked_once(
+    shop: Path, provider: Provider, cli: small.Cli
+) -> None:
+    shutil.rmtree(shop / "tasks")
+
+    def reply(messages: Sequence[Message]) -> str:
+        if "Which 3 tool calls do you make next?" not in content_text(messages[-1]):
+            return reply_to(messages)
+        file = "auth.py" if len(messages) > 10 else "elsewhere.py"
+        calls = [
+            {"tool": "read_file", "arguments": {"path": file}},
+            {"tool": "terminal", "arguments": {"command": "ls"}},
+        ]
+        return f"```json\n{json.dumps(calls)}\n```"
+
+    provider.reply = reply
+    assert cli(*arguments(provider, "--label", "a")).code == 0
+    told = played(shop)
+    assert [one["arm"] for one in told["next_actions"]] == ["full"] * 3 + ["base", "candidate"]
+    assert [call["tool"] for call in told["next_actions"][0]["calls"]] == ["read_file", "terminal"]
+    strands = json.loads((shop / "results/a/report.json").read_text())["strands"]
+    assert strands["next_actions"] == "same"
+    report = (shop / "results/a/report.md").read_text()
+    assert "Next actions" in report
+    assert "as with the full transcript" in report
+
+    def asked() -> int:
+        return sum("Which 3 tool calls" in one.last and len(one.messages) > 10 for one in provider.server.asked)
+
+    assert asked() == 3
+    assert cli(*arguments(provider, "--label", "b")).code == 0
+    assert asked() == 3, "another run with the same model knows them"
 
 
 def test_tasks_need_a_model(shop: Path, cli: small.Cli) -> None:
@@ -128,7 +245,11 @@ def test_tasks_need_a_model(shop: Path, cli: small.Cli) -> None:
 
 def test_the_price_is_said_before(shop: Path, provider: Provider, cli: small.Cli) -> None:
     ran = cli(*arguments(provider, "--dry-run"))
-    assert "1 task: 12 rollouts, controls included, about $" in " ".join(ran.out.split())
+    told = " ".join(ran.out.split())
+    assert "1 task: 12 rollouts, controls included, and 9 calls for next actions: about $0." in told
+    assert (
+        "about 5 minutes; 10 rollouts more, from fresh compressions, for each task in which the sides differ." in told
+    )
     assert provider.server.asked == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import small
 
 from eval_core.comparing.compare import ReportData
-from eval_core.domain.rollout import PlayedTasks, RolloutRecord, TaskState
+from eval_core.domain.rollout import ActionRecord, PlayedTasks, RolloutRecord, TaskState
 from eval_core.reporting.html.page import render_html
 from eval_core.reporting.html.timelines import timelines
 from eval_core.reporting.metrics import target_metrics, tokens_per_task
@@ -32,7 +32,7 @@ def test_it_begins_with_the_first_call_that_differs() -> None:
         played(rollout("base", "ls", "make"), rollout("candidate", "ls", "rm \u202ex", "ls", clean=False))
     )
     assert line.shared == 1
-    assert [row[0][:24] for row in line.rows] == ['terminal {"command": "ma', ""]
+    assert [row[0] for row in line.rows] == ["terminal make", ""]
     assert "\u202e" not in line.rows[0][1]
     assert line.ends == ("stopped: finished", "stopped: not finished (the job)")
 
@@ -55,3 +55,9 @@ def test_the_page_shows_it_and_the_formula_gives_way(tmp_path: Path) -> None:
     page = render_html(ReportData(noted))
     assert "Tasks, side by side" in page
     assert "rm &lt;b&gt;" in page
+
+
+def test_a_call_that_was_cut_off_is_shown_as_far_as_it_goes() -> None:
+    cut = ActionRecord(tool="write_file", given='{"path": "a.py", "content": "long', result="{}")
+    (line,) = timelines(played(rollout("base", "ls"), rollout("candidate").model_copy(update={"actions": [cut]})))
+    assert line.rows == (("terminal ls", 'write_file {"path": "a.py", "content": "long'),)

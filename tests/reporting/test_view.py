@@ -15,6 +15,7 @@ from eval_core.domain.case import Case
 from eval_core.domain.compression import SMALLER
 from eval_core.domain.grade import DIMENSIONS, Grade
 from eval_core.domain.measurement import Controls, Measurement, ProbeControl
+from eval_core.facts.session_facts import SessionFacts
 from eval_core.reporting.html import render_html
 from eval_core.reporting.losses import named_facts, places
 from eval_core.reporting.markdown import render_markdown
@@ -207,6 +208,21 @@ def test_losing_nearly_everything_costs_more_than_forgetting_the_beginning(shipp
         nets[name] = tokens.net
     assert nets["opaque"] < 0
     assert nets["opaque"] < nets["sliding-window"] < nets["anchored"]
+
+
+def test_only_what_a_tool_can_show_again_is_looked_up(tmp_path: Path) -> None:
+    case = Case(small.debug_fixture(), small.debug_bank())
+    known = SessionFacts(case)
+    tools = [at for at, message in enumerate(case.fixture.messages) if message["role"] == "tool"]
+    assert known.had_again([0, 1]) is None, "what only the system and the user said"
+    assert known.had_again([1, tools[-1]]) == tools[-1]
+    run = small.measure([case], tmp_path, "opaque").fixtures[case.fixture.name][0]
+    lost = {
+        fact.label: fact for probe in run.probes.values() for fact in probe.facts if fact.evidence and not fact.kept
+    }
+    again = [place for fact in lost.values() if (place := known.had_again(fact.evidence)) is not None]
+    assert run.refetch_facts == len(again) < len(lost)
+    assert run.refetch_tokens == sum(known.tokens[place] for place in set(again))
 
 
 def test_turns_and_prices_of_tokens_per_task_are_settings(project: Path, cli: small.Cli) -> None:

@@ -80,6 +80,7 @@ def write_task(root: Path, *, task: str = TASK, solution: str = SOLUTION) -> Pat
     small.write(files / "price.py", "PRICE = 1\n")
     small.write(files / "limits.txt", "3\n")
     small.write(files / "docs" / "berths.md", "Berths: 4711-A, 4711-B, 4712-A. The north one is 4711-B.\n" * 40)
+    small.write(folder.parent / "workspace" / "bin" / "tug", "#!/bin/sh\necho towed\n").chmod(0o755)
     small.write(
         folder.parent / "workspace" / "build.sh", "git init -q -b main . && git add -A && git commit -qm Start\n"
     )

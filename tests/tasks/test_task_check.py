@@ -36,6 +36,8 @@ def test_a_good_task_is_good_and_shows_what_each_fact_is_worth(task: Task, sandb
         ("task", "needs: [git, pytest]", "needs: [no-such-program]", "the sandbox has no no-such-program"),
         ("task", "passed: 2", "passed: 3", "solution: 'the price' does not pass in run 1: 2 of 3 tests passed"),
         ("task", "same: limits.txt", "run: 'test -d docs'", "floor: "),
+        # A check that passes now and then is tried three times before the job and three times after it.
+        ("task", "same: limits.txt", 'run: "test $((RANDOM % 16)) = 0"', "does not pass"),
         ("solution", "else: [{tool: terminal, command: echo 9 > limits.txt}]", "else: []", "without 'limits' no check"),
         ("solution", "[{tool: search_files, pattern: berth}, {tool: read_file, path: docs/berths.md}]", "[]",
          "without 'berth' nothing costs more"),

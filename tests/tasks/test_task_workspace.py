@@ -128,6 +128,18 @@ def test_other_trouble_is_over_with_the_command(in_workspace: Use, command: str)
     assert in_workspace(use)[-1]["output"] == "here\nPRICE = 1"
 
 
+def test_stand_ins_come_first_and_cannot_be_edited(in_workspace: Use) -> None:
+    edit = "echo 'echo forged' > $(command -v tug); rm -f $(command -v tug); chmod +w $(command -v tug)"
+    own = "mkdir -p ~/bin; cp /bin/echo ~/bin/tug; cp /bin/echo ./tug"
+
+    async def use(workspace: Workspace) -> Any:
+        return await _commands(workspace, edit, own, "tug; command -v tug")
+
+    edited, _, after = in_workspace(use)
+    assert edited["output"].count("Read-only file system") == 3
+    assert after["output"].splitlines() == ["towed", "/stand-ins/tug"]
+
+
 def test_the_network_is_not_there(in_workspace: Use) -> None:
     tried = "python -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 1)'"
     (answer,) = in_workspace(lambda workspace: _commands(workspace, tried))

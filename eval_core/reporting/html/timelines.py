@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from eval_core.base.strict_json import BadJson, parse_json
 from eval_core.domain.rollout import ActionRecord, PlayedTasks, RolloutRecord
 from eval_core.reporting.html.text import visible
 
@@ -25,7 +26,11 @@ class Timeline:
 
 
 def _words(action: ActionRecord) -> str:
-    text = " ".join(visible(f"{action.tool} {action.given}").split())
+    try:
+        given = " → ".join(map(str, parse_json(action.given).values()))
+    except (BadJson, AttributeError):
+        given = action.given  # cut off, or no object
+    text = " ".join(visible(f"{action.tool} {given}").split())
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} …"
 
 
