@@ -25,7 +25,7 @@ from eval_core.domain.measurement import Measurement
 from eval_core.domain.private_probes import sealed_headers
 from eval_core.domain.record import PRIVATE_PLACE, FactRecord, RunRecord
 from eval_core.facts.census import CENSUS_KINDS
-from eval_core.facts.ledger_reading import BAD, LineState
+from eval_core.facts.ledger_reading import BAD, BESIDE, LONGEST_NAME, LineState
 from eval_core.facts.session_facts import SessionFacts
 from eval_core.measuring.base_branch import name_of
 from eval_core.measuring.compare_with_base import compare, find_base
@@ -199,10 +199,12 @@ def _fits_ledger(read: Mapping[str, Any] | None, names: Collection[str]) -> bool
     match read:
         case {"ledger": str(), "lines": dict(lines), "misstated": dict(misstated)}:
             quoted = all(
-                isinstance(item, list) and len(item) == 2 and item[0] in BAD and isinstance(item[1], str)
+                isinstance(item, list) and len(item) == 2 and str(item[0]) in BAD and isinstance(item[1], str)
                 for item in misstated.values()
             )
-            return quoted and {*lines, *misstated} <= set(names) and set(map(str, lines.values())) <= set(LineState)
+            states = [*lines.items(), *((name, item[0]) for name, item in misstated.items())] if quoted else []
+            known = all(name in names or (str(state) in BESIDE and len(name) <= LONGEST_NAME) for name, state in states)
+            return quoted and known and set(map(str, lines.values())) <= set(LineState)
     return False
 
 

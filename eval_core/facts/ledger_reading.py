@@ -40,6 +40,9 @@ class LineState(StrEnum):
 
 
 BAD = frozenset(LineState) - {LineState.SAME, LineState.UNCLEAR, LineState.ABSENT}
+BESIDE = frozenset({LineState.CONSENT, LineState.INVENTED, LineState.LANGUAGE})
+"""States that need no line: what is read so is named by its own words, at most so many characters of them."""
+LONGEST_NAME = 60
 _READ = frozenset({"rule", "item", "approval", "request", "decision"})
 """Kinds of lines that say something; values, paths and errors are strings, which the facts follow."""
 _SHARE = 0.6  # of a line's words that must be there to call it the same sentence
@@ -257,4 +260,4 @@ class LedgerReader:
                 foreign = language(text) not in (None, self.ledger.language)
                 state, found = LineState.CONSENT, bool(words) and not said and not foreign
             if found:
-                yield what[:60], Reading(state, text)
+                yield what[:LONGEST_NAME], Reading(state, text)

@@ -127,6 +127,7 @@ def test_a_directory_that_points_before_the_beginning_is_not_a_zip(tmp_path: Pat
         unpack_artifact(path, tmp_path / "out")
 
 
+CLAIMED = ["consent that no message gives", "The user approved a release."]
 QUOTED = ['lost its "not"', "PR #387 is open: https://forge.example/lantern"]
 
 
@@ -136,6 +137,12 @@ QUOTED = ['lost its "not"', "PR #387 is open: https://forge.example/lantern"]
         (None, True),
         ({"ledger": "00", "lines": {"pr": "absent"}, "misstated": {}}, True),
         ({"ledger": "00", "lines": {"pr": QUOTED[0]}, "misstated": {"pr": QUOTED}}, True),
+        # What no line says is named by its own words.
+        ({"ledger": "00", "lines": {"a release": CLAIMED[0]}, "misstated": {"a release": CLAIMED}}, True),
+        ({"ledger": "00", "lines": {"language": "another language"}, "misstated": {}}, True),
+        ({"ledger": "00", "lines": {"a" * 61: CLAIMED[0]}, "misstated": {}}, False),
+        ({"ledger": "00", "lines": {}, "misstated": {"other": QUOTED}}, False),
+        ({"ledger": "00", "lines": {"other": []}, "misstated": {"pr": [[], "words"]}}, False),
         ({"ledger": "00", "lines": {"other": "absent"}, "misstated": {}}, False),
         ({"ledger": "00", "lines": {"pr": "<b>"}, "misstated": {}}, False),
         ({"ledger": "00", "lines": {}, "misstated": {"pr": ["same", "words"]}}, False),
