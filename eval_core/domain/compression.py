@@ -87,7 +87,7 @@ class ModelUse(TokenUse):
     fruitless: int = 0
     """Calls that brought nothing: failed, cut off or empty."""
 
-    def plus(self, other: ModelUse) -> ModelUse:
+    def __add__(self, other: ModelUse) -> ModelUse:
         """Add; an unknown price makes the sum unknown."""
         unknown = self.cost_usd is None or other.cost_usd is None
         return ModelUse(

@@ -120,6 +120,11 @@ class Measurement(BaseModel):
         return self._mean(lambda run: getattr(run.size, how) / run.size.facts if run.size and run.size.facts else None)
 
     @property
+    def spent(self) -> ModelUse:
+        """What models took, all roles together."""
+        return sum(self.use.values(), ModelUse())
+
+    @property
     def tokens_kept(self) -> float | None:
         """The tokens of a state; None where none was made."""
         return self._mean(lambda run: run.tokens_after)

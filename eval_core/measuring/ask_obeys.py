@@ -55,7 +55,7 @@ async def ask_obeys(
     for (obeyer, probe), (right, reply) in zip(pairs, replies, strict=True):
         entry: dict[str, Any] = {"asked": _asked(probe, obeyer.identity), "right": right}
         if isinstance(reply, Answer):
-            use = use.plus(reply_use(reply))
+            use += reply_use(reply)
             entry["said"] = reply.text
         else:
             entry["code"], entry["why"] = reply.code, reply.reason[:_TEXT]

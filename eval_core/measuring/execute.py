@@ -102,13 +102,6 @@ def _measurable(compression: Compression) -> bool:
     return made and compression.opaque is None
 
 
-def _sum(uses: Sequence[ModelUse]) -> ModelUse:
-    total = ModelUse()
-    for use in uses:
-        total = total.plus(use)
-    return total
-
-
 @dataclass
 class Executor:
     """Runs cells of a plan with one subject, one answerer and one judge."""
@@ -437,7 +430,7 @@ def _reply_uses(probes: dict[str, ProbeRecord]) -> dict[str, ModelUse]:
     # Of answers that share a call, the first has its tokens.
     answers = [reply_use(answer) for answer in [one for one in answered if one.input_tokens] or answered]
     grades = [reply_use(record.result) for record in probes.values() if isinstance(record.result, Grade)]
-    return {"answer": _sum(answers), "judge": _sum(grades)} if answers or grades else {}
+    return {"answer": sum(answers, ModelUse()), "judge": sum(grades, ModelUse())} if answers or grades else {}
 
 
 def _census_record(facts: Sequence[CensusFact], retention: CensusRetention) -> CensusRecord:

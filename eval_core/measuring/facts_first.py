@@ -23,9 +23,7 @@ def leaves_room(budget: Budget, made: Sequence[ModelUse], missing: int, grading:
 
     The last call needs room for its worst case, or it would be refused and the run be incomplete.
     """
-    use = ModelUse()
-    for one in made:
-        use = use.plus(one)
+    use = sum(made, ModelUse())
     if use.cost_usd is None or grading.cost_usd is None or not made:
         return False
     share = missing / len(made)
@@ -79,18 +77,9 @@ class FactsFirst:
         from eval_core.measuring.cost import estimate_cost
 
         found = estimate_cost(self.plan)
-        use = ModelUse()
-        for row in found.rows if found is not None else ():
-            if row.role != "compressor":
-                use = use.plus(
-                    ModelUse(
-                        calls=row.calls,
-                        input_tokens=row.input_tokens,
-                        output_tokens=row.output_tokens,
-                        cost_usd=row.cost_usd,
-                    )
-                )
-        return use
+        rows = [row for row in (found.rows if found is not None else ()) if row.role != "compressor"]
+        names = ("calls", "input_tokens", "output_tokens", "cost_usd")
+        return sum((ModelUse(**{name: getattr(row, name) for name in names}) for row in rows), ModelUse())
 
 
 def _ok(found: Iterable[Measurement]) -> list[RunRecord]:

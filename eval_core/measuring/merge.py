@@ -292,7 +292,7 @@ def _use(parts: Sequence[_Part]) -> dict[str, ModelUse]:
     use: dict[str, ModelUse] = {}
     for part in parts:
         for role, spent in part.summary.use.items() if part.summary else ():
-            use[role] = use.get(role, ModelUse()).plus(spent)
+            use[role] = use.get(role, ModelUse()) + spent
     return use
 
 

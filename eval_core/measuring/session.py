@@ -288,7 +288,7 @@ class MeasuringSession:
         for record in records:
             fixtures[record.fixture].append(record)
             for role, spent in record.use.items():
-                use[role] = use.get(role, ModelUse()).plus(spent)
+                use[role] = use.get(role, ModelUse()) + spent
         read = self._read
         return Measurement(
             label=self.label,

@@ -60,8 +60,7 @@ def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[
     asked = [fact.kept for record in records for fact in record.facts if fact.evidence]
     scores = [record.result.overall for record in records if isinstance(record.result, Grade)]
     broken = {check for run in every for check, passed in run.structure.items() if not passed}
-    costs = [use.cost_usd for use in measurement.use.values()]
-    cost = "price unknown" if any(item is None for item in costs) else f"${sum(item or 0.0 for item in costs):.2f}"
+    usd = measurement.spent.cost_usd
     return (
         name,
         measurement.provenance.target,
@@ -70,7 +69,7 @@ def _row(name: str, measurement: Measurement, fixtures: Sequence[str]) -> tuple[
         "-" if part.facts_kept is None else percent(part.facts_kept),
         score(fmean(scores)) if scores else "-",
         ", ".join(sorted(check.replace("_", " ") for check in broken)) or "none",
-        cost,
+        "price unknown" if usd is None else f"${usd:.2f}",
     )
 
 

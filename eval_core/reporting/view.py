@@ -350,12 +350,10 @@ def _money(measurement: Measurement) -> str:
     calls = sum(use.calls for role, use in measurement.use.items() if role == "compressor" or not measurement.offline)
     if measurement.offline:
         return "no model was called, $0.00"
-    costs = [use.cost_usd for use in measurement.use.values()]
-    total = None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs)
-    tokens = sum(use.input_tokens + use.output_tokens for use in measurement.use.values())
-    cached = sum(use.cached_tokens for use in measurement.use.values())
-    price = "price unknown" if total is None else f"${total:.2f}"
-    return f"{price}, {calls} model calls, {tokens:,} tokens ({cached:,} read from prompt caches)"
+    spent = measurement.spent
+    price = "price unknown" if spent.cost_usd is None else f"${spent.cost_usd:.2f}"
+    tokens = spent.input_tokens + spent.output_tokens
+    return f"{price}, {calls} model calls, {tokens:,} tokens ({spent.cached_tokens:,} read from prompt caches)"
 
 
 def _provenance(data: ReportData) -> tuple[tuple[str, str], ...]:

@@ -261,7 +261,7 @@ class ProcessSubject:
             outcome=verdict.outcome,
             detail=verdict.detail,
             steps=tuple(progress.steps),
-            use=done[-1].use.plus(use_of(calls)) if done else use_of(calls),
+            use=done[-1].use + use_of(calls) if done else use_of(calls),
             requests=(*(asked for one in done for asked in one.requests or ()), *requests_of(calls)),
             refused=no_summary(progress.calls, _written(progress, fixture)),
             notes=tuple(notes),
@@ -532,7 +532,7 @@ class ProcessSubject:
             return
         calls = [replace(record) for record in now.gateway.log.records if record.step == len(progress.steps) - 1]
         earlier = job.log.read()
-        use = use_of(calls) if not earlier else earlier[-1].use.plus(use_of(calls))
+        use = use_of(calls) if not earlier else earlier[-1].use + use_of(calls)
         job.log.add(Round(step, use, requests_of(calls), progress.state))
 
     async def _step(self, now: Running, call: TargetCall, segment: list[Message], progress: _Progress) -> StepVerdict:

@@ -109,14 +109,9 @@ class _Bridge:
         self.requests.append(ModelRequest(tuple(messages), self.step, result.text))
         self.queued += time.perf_counter() - began - result.seconds
         self.refused = said_instead(result.text, result.refusal) or self.refused
-        usage = result.usage
-        self.use = self.use.plus(
-            ModelUse(
-                calls=1,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_usd=usage.cost_usd,
-            )
+        told = result.usage
+        self.use += ModelUse(
+            calls=1, input_tokens=told.input_tokens, output_tokens=told.output_tokens, cost_usd=told.cost_usd
         )
         return result.text
 

@@ -59,8 +59,8 @@ def history_line(name: str, measurement: Measurement) -> dict[str, Any]:
 
 def _cost(measurement: Measurement) -> float | None:
     """Return what the measurement cost; None where a price is unknown."""
-    costs = [use.cost_usd for use in measurement.use.values()]
-    return None if None in costs else round(sum(cost or 0.0 for cost in costs), 4)
+    usd = measurement.spent.cost_usd
+    return None if usd is None else round(usd, 4)
 
 
 def run_means(measurement: Measurement) -> dict[str, dict[str, list[float]]]:

@@ -208,5 +208,5 @@ def spending(journal: Path) -> dict[str, ModelUse]:
             except (ValueError, KeyError, TypeError):
                 continue
             role = str(line.get("role"))
-            found[role] = found.get(role, ModelUse()).plus(use)
+            found[role] = found.get(role, ModelUse()) + use
     return found

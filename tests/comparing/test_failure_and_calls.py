@@ -99,8 +99,8 @@ def test_more_calls_for_each_compression_are_told(measured: Measurement) -> None
 
 def test_useless_replies_of_earlier_rounds_and_runs_are_added_up() -> None:
     once = ModelUse(calls=2, input_tokens=100, cost_usd=0.5, fruitless=1)
-    assert once.plus(once) == ModelUse(calls=4, input_tokens=200, cost_usd=1.0, fruitless=2)
-    assert once.plus(ModelUse(cost_usd=None)).cost_usd is None
+    assert once + once == ModelUse(calls=4, input_tokens=200, cost_usd=1.0, fruitless=2)
+    assert (once + ModelUse(cost_usd=None)).cost_usd is None
 
 
 def test_a_round_keeps_what_its_calls_came_to(tmp_path: Path) -> None:
