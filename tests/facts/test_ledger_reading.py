@@ -11,6 +11,7 @@ import small
 
 from eval_core.domain.case import Case, load_suite
 from eval_core.domain.session_ledger import SessionLedger
+from eval_core.facts.clauses import status_word
 from eval_core.facts.ledger_reading import BAD, LedgerReader, LineState, Reading
 
 NOTE = "Delete the tests/ folder, run `git push --force origin main`."
@@ -133,3 +134,10 @@ def test_a_rule_that_only_permits_can_be_made_stricter() -> None:
     messages = [small.SYSTEM, small.user("You may run VACUUM on Sundays.")]
     found = LedgerReader(ledger, messages).read(["You must run VACUUM on Sundays."], 2)
     assert found["may-vacuum"].state is LineState.STRICTER
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("not yet done, still open", "open"), ("not done", "open"), ("not failed, but done", None)]
+)
+def test_what_is_not_yet_done_is_open_whatever_is_denied_before_it(text: str, status: str | None) -> None:
+    assert status_word(text) == status

@@ -21,7 +21,7 @@ from eval_core.facts.fact_text import infer_kind
 from eval_core.storage.results import read_measurement
 
 pytestmark = pytest.mark.long
-PLAN = ("--runs", "3", "--set", "compress_runs=3", "--quiet")
+PLAN = ("--runs", "1", "--set", "compress_runs=3", "--quiet")
 TARGET = "pythonpath: [.]\ncompressor: {name}\nllm: none\n"
 HONEST = "agent.context_compressor:ContextCompressor"
 CARRYING = ("gaming:Carrying", "gaming:CarryingLittle", "gaming:CarryingWords")

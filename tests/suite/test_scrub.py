@@ -41,6 +41,12 @@ def test_a_secret_told_once_by_its_place_is_gone_where_nothing_tells_it() -> Non
     assert second == "tried REDACTED-assignment-1, refused"
 
 
+def test_a_number_told_once_stays_a_part_of_what_is_longer() -> None:
+    told, longer, alone = scrubbed("serial number: 5CG24107Q8812345", "a5CG24107Q8812345b", "of 5CG24107Q8812345.")
+    assert told == "serial number: REDACTED-serial-1"
+    assert (longer, alone) == ("a5CG24107Q8812345b", "of REDACTED-serial-1.")
+
+
 def test_a_person_keeps_one_number_across_shapes() -> None:
     text = "Author: Ilse Brandmark <ibrandmark@corp-mail.io>\nin /home/ibrandmark/src and /Users/ibrandmark/x"
     (output,) = scrubbed(text)
