@@ -155,3 +155,8 @@ def test_json_that_is_out_of_bounds_is_one_error(text, said):
 def test_no_bytes_make_the_json_reader_raise_anything_but_its_own_error(data):
     with contextlib.suppress(BadJson):
         json.dumps(parse_json(data), allow_nan=False)
+
+
+def test_of_what_is_merged_the_first_wins_and_a_key_of_its_own_wins_over_both() -> None:
+    text = "a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc: {<<: [*a, *b], y: 3}"
+    assert parse_yaml(text, "f")["c"] == {"x": 1, "y": 3, "z": 2}
