@@ -121,7 +121,7 @@ PAIRS = (
     Pair("inspect_ai", "0.3.284", "0.3.285", N),
     Pair("aider", "0.86.1", "0.86.2", N),
     Pair("openhands", "1.29.3", "1.30.0", F, "issue 3902: the summary is no longer asked for as a stream"),
-    Pair("openhands", "1.58.0", "1.58.1", N),
+    Pair("openhands", "1.49.5", "1.49.6", N),
     Pair("opencode", "1.18.16", "1.18.17", F, "issue 37047, the maintainer: the prompt was corrected"),
     Pair("opencode", "1.18.31", "1.18.32", N),
 )

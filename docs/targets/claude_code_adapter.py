@@ -141,12 +141,15 @@ for line in sys.stdin:
     try:
         if asked["type"] == "start":
             agent = ClaudeCode(asked)
-            answer = {"type": "ready", "tells_when": True}
+            answer = {"type": "ready", "tells_when": True, "takes_turns": True}
         elif asked["type"] == "compress":
             answer = {"type": "result", "id": asked["id"], "messages": agent.compress(asked["messages"])}
         elif asked["type"] == "trigger":
             compresses = agent.triggers(asked["messages"], asked["tokens"])
             answer = {"type": "triggered", "id": asked["id"], "compresses": compresses}
+        elif asked["type"] == "turn":
+            agent.claude(asked["text"])
+            answer = {"type": "turned", "id": asked["id"]}
         else:
             raise ValueError(f"unknown line {asked['type']}")
     except Exception as error:

@@ -95,6 +95,17 @@ class Codex:
                     raise RuntimeError(f"codex {method}: {answer['error'].get('message')}")
                 return answer["result"]
 
+    def turn(self, method, **given):
+        """Start a turn, or the compaction, which is one, and wait for its end."""
+        self.request(method, {"threadId": self.thread, **given})
+        while True:
+            event = self.read()
+            if event.get("method") == "turn/completed":
+                break
+        turn = event["params"]["turn"]
+        if turn["status"] != "completed":
+            raise RuntimeError(f"codex: {(turn.get('error') or {}).get('message') or turn['status']}")
+
     def compacted(self):
         """Return the history that the last compaction put in the place of everything before it."""
         found = None
@@ -111,14 +122,7 @@ class Codex:
         rest = [message for message in messages if message["role"] not in ("system", "developer")]
         items = [item for message in rest[self.returned :] for item in to_items(message)]
         self.request("thread/inject_items", {"threadId": self.thread, "items": items})
-        self.request("thread/compact/start", {"threadId": self.thread})
-        while True:
-            event = self.read()
-            if event.get("method") == "turn/completed":
-                break
-        turn = event["params"]["turn"]
-        if turn["status"] != "completed":
-            raise RuntimeError(f"codex: {(turn.get('error') or {}).get('message') or turn['status']}")
+        self.turn("thread/compact/start")
         payload = self.compacted()
         history = payload.get("replacement_history") or [
             {"type": "message", "role": "user", "content": payload["message"]}
@@ -134,9 +138,12 @@ for line in sys.stdin:
     try:
         if asked["type"] == "start":
             agent = Codex(asked)
-            answer = {"type": "ready"}
+            answer = {"type": "ready", "takes_turns": True}
         elif asked["type"] == "compress":
             answer = {"type": "result", "id": asked["id"], "messages": agent.compress(asked["messages"])}
+        elif asked["type"] == "turn":
+            agent.turn("turn/start", input=[{"type": "text", "text": asked["text"]}])
+            answer = {"type": "turned", "id": asked["id"]}
         else:
             raise ValueError(f"unknown line {asked['type']}")
     except Exception as error:

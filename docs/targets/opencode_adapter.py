@@ -12,6 +12,7 @@ from pathlib import Path
 
 HOME = Path(os.environ["HOME"])
 WORK = HOME / "work"
+MODEL = {"providerID": "eval", "modelID": "model"}
 _count = itertools.count()
 
 
@@ -44,7 +45,7 @@ class OpenCode:
         stamp = {"created": int(time.time() * 1000)}
         if role == "user":
             return {"id": key, "sessionID": self.session, "role": "user", "time": stamp, "agent": "build",
-                    "model": {"providerID": "eval", "modelID": "model"}}  # fmt: skip
+                    "model": MODEL}  # fmt: skip
         tokens = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
         stamp["completed"] = stamp["created"]
         return {"id": key, "sessionID": self.session, "role": "assistant", "time": stamp, "parentID": self.parent,
@@ -87,8 +88,8 @@ class OpenCode:
         if done.returncode:
             raise RuntimeError(f"opencode import ended with status {done.returncode}: {done.stderr[-500:]}")
 
-    def serve(self):
-        """Summarise and return all messages of the session."""
+    def serve(self, path, **body):
+        """Post to the session, to summarise or to take a turn, and return all its messages."""
         server = subprocess.Popen(["opencode", "serve", "--pure", "--hostname", "127.0.0.1", "--port", "0"], cwd=WORK,
                                   stdout=subprocess.PIPE, text=True)  # fmt: skip
         try:
@@ -98,9 +99,9 @@ class OpenCode:
             else:
                 raise RuntimeError(f"opencode serve ended with status {server.wait()}")
             root = f"{found[0]}/session/{self.session}"
-            body = json.dumps({"providerID": "eval", "modelID": "model", "auto": False}).encode()
             headers = {"Content-Type": "application/json"}
-            with urllib.request.urlopen(urllib.request.Request(f"{root}/summarize", body, headers)) as answer:
+            posted = urllib.request.Request(f"{root}/{path}", json.dumps(body).encode(), headers)
+            with urllib.request.urlopen(posted) as answer:
                 answer.read()
             with urllib.request.urlopen(f"{root}/message") as answer:
                 return json.load(answer)
@@ -115,7 +116,7 @@ class OpenCode:
         rest = [message for message in messages if message["role"] not in ("system", "developer")]
         self.add(rest[self.returned :])
         self.load()
-        found = self.serve()
+        found = self.serve("summarize", **MODEL, auto=False)
         starts = [
             at for at, message in enumerate(found) if any(part["type"] == "compaction" for part in message["parts"])
         ]
@@ -161,9 +162,12 @@ for line in sys.stdin:
     try:
         if asked["type"] == "start":
             agent = OpenCode(asked)
-            answer = {"type": "ready"}
+            answer = {"type": "ready", "takes_turns": True}
         elif asked["type"] == "compress":
             answer = {"type": "result", "id": asked["id"], "messages": agent.compress(asked["messages"])}
+        elif asked["type"] == "turn":
+            agent.serve("message", model=MODEL, parts=[{"type": "text", "text": asked["text"]}])
+            answer = {"type": "turned", "id": asked["id"]}
         else:
             raise ValueError(f"unknown line {asked['type']}")
     except Exception as error:

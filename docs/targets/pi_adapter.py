@@ -98,8 +98,8 @@ class Pi:
                 file.write(json.dumps(entry) + "\n")
                 parent = key
 
-    def ask(self, *commands):
-        """Send commands to a pi that opens the session; return the data of each response."""
+    def ask(self, *commands, until="response", **given):
+        """Send commands to a pi that opens the session; return the data of each response, or of another event."""
         options = ["--mode", "rpc", "--session", str(SESSION), "--offline", "-ne", "-ns", "-np", "-nc", "-nt"]
         options += ["-na"] if self.approves else []
         pi = subprocess.Popen(["pi", *options, "--model", "eval/model"], cwd=SESSION.parent, text=True,
@@ -107,15 +107,15 @@ class Pi:
         found = []
         with pi:
             for command in commands:
-                pi.stdin.write(json.dumps({"type": command, "id": command}) + "\n")
+                pi.stdin.write(json.dumps({"type": command, "id": command, **given}) + "\n")
                 pi.stdin.flush()
                 for line in pi.stdout:
                     answer = json.loads(line)
-                    if answer.get("type") == "response" and answer.get("id") == command:
+                    if answer.get("type") == until and answer.get("id", command) == command:
                         break
                 else:
                     raise RuntimeError(f"pi ended with status {pi.wait()} before it answered {command}")
-                if not answer["success"]:
+                if not answer.get("success", True):
                     pi.stdin.close()
                     raise RuntimeError(f"pi: {answer.get('error')}")
                 found.append(answer.get("data") or {})
@@ -139,9 +139,12 @@ for line in sys.stdin:
     try:
         if asked["type"] == "start":
             agent = Pi(asked)
-            answer = {"type": "ready"}
+            answer = {"type": "ready", "takes_turns": True}
         elif asked["type"] == "compress":
             answer = {"type": "result", "id": asked["id"], "messages": agent.compress(asked["messages"])}
+        elif asked["type"] == "turn":
+            agent.ask("prompt", until="agent_end", message=asked["text"])
+            answer = {"type": "turned", "id": asked["id"]}
         else:
             raise ValueError(f"unknown line {asked['type']}")
     except Exception as error:

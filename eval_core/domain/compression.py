@@ -14,6 +14,7 @@ from eval_core.domain.call import OpaqueState
 from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
+from eval_core.domain.next_request import NextTurn
 
 SMALLER = "the session is smaller than what the compressor keeps word for word: "
 """How a note begins that says so."""
@@ -192,12 +193,14 @@ class Compression:
     """Of a session that was compressed when it was due: how many of its messages had been said at each step."""
     own_trigger: bool = False
     """Whether the compressor itself said when."""
-    tells_when: bool = False
-    """Whether it can be asked when it would set in by itself."""
+    answers: tuple[str, ...] = ()
+    """What it can be asked beside: when it would set in by itself, and to take a turn."""
     trigger: Trigger | None = None
     """When it would have set in by itself, where it was asked."""
     recalled: Recalled | None = None
     """What the agent's own search found of what the state has lost, where it has one."""
+    next_turn: NextTurn | None = None
+    """What it sent after a compaction, where it took a turn."""
 
     @property
     def state(self) -> list[Message]:

@@ -17,6 +17,7 @@ from eval_core.domain.first_trigger import TriesTrigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.grade import Answer, Answerer, Grade, Judge, Obeyer, OpaqueAnswerer, Unscored
 from eval_core.domain.model_failure import TriesFailures
+from eval_core.domain.next_request import TakesTurn
 from eval_core.domain.probe import Probe
 from eval_core.domain.record import CensusRecord, ProbeRecord, RunRecord, SizeRecord, reply_use
 from eval_core.facts.bare import usable_texts
@@ -179,8 +180,10 @@ class Executor:
         """Add what is tried once for each measurement; it takes seconds and no model."""
         if isinstance(self.subject, TriesFailures):
             done = replace(done, with_failing_models=await self.subject.try_failures(fixture))
-        if done.tells_when and isinstance(self.subject, TriesTrigger):
+        if "trigger" in done.answers and isinstance(self.subject, TriesTrigger):
             done = replace(done, trigger=await self.subject.first_trigger(fixture))
+        if "turn" in done.answers and isinstance(self.subject, TakesTurn):
+            done = replace(done, next_turn=await self.subject.next_turn(fixture))
         return done
 
     async def _compress(self, cell: Cell) -> Compression:

@@ -74,6 +74,14 @@ class TriggerLine(_Sent):
     tokens: Annotated[int, Field(description="How many tokens the provider has counted in them.")]
 
 
+class TurnLine(_Sent):
+    """After a result, where the program said that it takes turns: what the user says next."""
+
+    type: Literal["turn"] = "turn"
+    id: int
+    text: Annotated[str, Field(description="To be sent to the agent; its model's answer is of no interest.")]
+
+
 class ReadyLine(_Answered):
     """The program can compress."""
 
@@ -81,10 +89,16 @@ class ReadyLine(_Answered):
     tells_when: Annotated[
         bool, Field(description="The program answers `trigger`: whether it would compress by itself.")
     ] = False
+    takes_turns: Annotated[bool, Field(description="The program answers `turn`: its agent goes on.")] = False
     resumable: Annotated[
         bool,
         Field(description="A fresh process can go on from the messages or the state alone: nothing is kept in memory."),
     ] = False
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What it can be asked beside `compress`."""
+        return (*(["trigger"] if self.tells_when else []), *(["turn"] if self.takes_turns else []))
 
 
 class StepStatus(_Answered):
@@ -127,6 +141,13 @@ class TriggeredLine(_Answered):
     compresses: bool
 
 
+class TurnedLine(_Answered):
+    """The answer to `turn`: the agent has sent its next request."""
+
+    type: Literal["turned"]
+    id: int
+
+
 class ErrorLine(_Answered):
     """The program could not do what the line asked for; it stays ready for the next one."""
 
@@ -135,13 +156,16 @@ class ErrorLine(_Answered):
     message: str
 
 
-ExchangeLine = StartLine | CompressLine | TriggerLine | ReadyLine | ResultLine | TriggeredLine | ErrorLine
+ExchangeLine = (
+    StartLine | CompressLine | TriggerLine | TurnLine | ReadyLine | ResultLine | TriggeredLine | TurnedLine | ErrorLine
+)
 """Every line of the contract; what the published schema describes."""
 
 _FIRST: TypeAdapter[ReadyLine | ErrorLine] = TypeAdapter(Annotated[ReadyLine | ErrorLine, Field(discriminator="type")])
 _WHEN: TypeAdapter[TriggeredLine | ErrorLine] = TypeAdapter(
     Annotated[TriggeredLine | ErrorLine, Field(discriminator="type")]
 )
+_TURN: TypeAdapter[TurnedLine | ErrorLine] = TypeAdapter(Annotated[TurnedLine | ErrorLine, Field(discriminator="type")])
 _NEXT: TypeAdapter[ResultLine | ErrorLine] = TypeAdapter(Annotated[ResultLine | ErrorLine, Field(discriminator="type")])
 
 
@@ -204,6 +228,12 @@ def answer_to_trigger(text: str, number: int) -> bool | None:
     """Read the answer to `trigger`; None where it is none."""
     line = _read(_WHEN, text, 'a line with "type": "triggered"')
     return line.compresses if isinstance(line, TriggeredLine) and line.id == number else None
+
+
+def is_turned(text: str, number: int) -> bool:
+    """Read the answer to `turn`."""
+    line = _read(_TURN, text, 'a line with "type": "turned"')
+    return isinstance(line, TurnedLine) and line.id == number
 
 
 def read_error(text: str) -> ErrorLine | str:

@@ -210,7 +210,10 @@ _UNREACHABLE = r"ENOTFOUND|ECONNREFUSED|EAI_AGAIN|Temporary failure|NewConnectio
 _PROBLEMS = (
     (rf".*({_UNREACHABLE}).*", "the package index cannot be reached"),
     (r"(?<![\w.])VERSION Requires-Python [^;\n]*|.*requires a different Python.*", "it needs another Python"),
-    (r".*(no matching distribution|No matching version|ETARGET|E404|404 Not Found).*", "the index has no such version"),
+    (
+        r".*(no matching distribution|No matching version|ETARGET|E404|404 Not Found).*",
+        "the index lacks this version, or one that it needs",
+    ),
     (r".*(Unsupported engine|EBADENGINE).*", "it needs another Node"),
     (r".*(No space left|ENOSPC).*", "the disk is full"),
     (r".*error.*|[\s\S]*", "it was not installed"),

@@ -15,12 +15,13 @@ from typing import Any
 
 from eval_core.base.errors import UserError
 from eval_core.base.files import read_text
-from eval_core.base.messages import Message
+from eval_core.base.messages import Message, full_text
 from eval_core.domain.call import Draw
 from eval_core.domain.compression import SMALLER, Compression, Outcome, Recalled, Round, RoundLog, Step
 from eval_core.domain.first_trigger import Trigger
 from eval_core.domain.fixture import Fixture
 from eval_core.domain.model_failure import FailureReaction, ModelFailure
+from eval_core.domain.next_request import TURN, NextTurn, compared
 from eval_core.domain.session_text import SessionText
 from eval_core.domain.target import TargetSpec
 from eval_core.models.offline import OfflineModel
@@ -121,7 +122,7 @@ class _Progress:
     resumable: bool = False
     fired: list[int] = field(default_factory=list)
     own_trigger: bool = False
-    tells_when: bool = False
+    answers: tuple[str, ...] = ()
     state: Any = None
     """The adapter's own, after the last good step."""
     start_seconds: float = 0.0
@@ -269,7 +270,7 @@ class ProcessSubject:
             output=progress.output,
             fired=tuple(progress.fired),
             own_trigger=progress.own_trigger,
-            tells_when=progress.tells_when,
+            answers=progress.answers,
         )
 
     async def try_failures(self, fixture: Fixture) -> dict[ModelFailure, FailureReaction]:
@@ -298,7 +299,7 @@ class ProcessSubject:
 
             try:
                 ready = await self._built(now, call, fixture)
-                if isinstance(ready, str) or not ready.tells_when:
+                if isinstance(ready, str) or "trigger" not in ready.answers:
                     return None
                 return await _first_trigger(asked, fixture.context_length or _WINDOW)
             except (ChildGone, BadFrame):
@@ -334,6 +335,29 @@ class ProcessSubject:
             except (ChildGone, BadFrame) as exc:
                 problem = problem or str(exc)
             return Recalled(tuple(texts), now.view.outside(problem, self.tree))
+
+    async def next_turn(self, fixture: Fixture) -> NextTurn | None:
+        """Compress, let it take one turn, and compare what it sent with the state that it reported."""
+        known, messages, call = SessionText(fixture.messages), fixture.messages[: fixture.cuts[0]], self._call
+        subject = self._unpaid(fixture)
+        async with subject.running(1, Draw()) as now:
+            try:
+                ready = await subject._built(now, call, fixture)
+                if isinstance(ready, str) or "turn" not in ready.answers or not isinstance(call, CommandCall):
+                    return None
+                answer = await now.child.ask(call.compress(messages, None), self.spec.timeout_s, "compressing")
+                result = call.result(answer, messages)
+                before = len(now.gateway.log.records)
+                turned = call.turned(await now.child.ask(call.turn(TURN), self.spec.timeout_s, "taking a turn"))
+            except (ChildGone, BadFrame):
+                return None
+            await now.gateway.finish(0)
+            asked, sent = now.gateway.log.records[:before], now.gateway.log.records[before:]
+            sent = [one for one in sent if any(TURN in full_text(message) for message in one.messages)]
+            if isinstance(result, str) or result.opaque is not None or not (turned and asked and sent):
+                return None
+        known.add(one.reply for one in asked)
+        return compared(result.messages, asked[-1].messages, sent[0].messages, known)
 
     async def _fail_once(self, fixture: Fixture, failure: ModelFailure) -> FailureReaction | None:
         """Return what it did when its model failed; None where it asked nothing that could fail."""
@@ -467,7 +491,7 @@ class ProcessSubject:
         progress.start_seconds = time.monotonic() - started
         if ready.dropped:
             progress.notes.append(f"left out, since the signature lacks them: {', '.join(ready.dropped)[:500]}")
-        progress.resumable, progress.tells_when = ready.resumable, ready.tells_when
+        progress.resumable, progress.answers = ready.resumable, ready.answers
         if job.when_due:
             verdict = await self._drive_when_due(now, call, job.fixture, progress)
         else:
@@ -482,7 +506,7 @@ class ProcessSubject:
     ) -> StepVerdict:
         """Ask before each call of the agent's model, and compress where the answer is yes."""
         due, segment, verdict = Due(fixture), list[Message](), StepVerdict(Outcome.OK)
-        progress.own_trigger = asks = progress.tells_when
+        progress.own_trigger = asks = "trigger" in progress.answers
         while not is_stuck(progress.steps) and (news := due.step()) is not None:
             segment += news
             fires = None

@@ -16,9 +16,11 @@ from eval_core.sandbox.exchange import (
     CompressLine,
     StartLine,
     TriggerLine,
+    TurnLine,
     answer_to_compress,
     answer_to_start,
     answer_to_trigger,
+    is_turned,
 )
 from eval_core.sandbox.validate import BadFrame, StepResult, error_text, read_step
 
@@ -71,8 +73,8 @@ class Started:
     dropped: tuple[str, ...] = ()
     """Optional keywords that its signature lacks."""
     resumable: bool = False
-    tells_when: bool = False
-    """Whether it can be asked when it compresses by itself."""
+    answers: tuple[str, ...] = ()
+    """What it can be asked beside `compress`: whether it would, and to take a turn."""
 
 
 class TargetCall(Protocol):
@@ -151,7 +153,7 @@ class PythonCall:
         return Started(
             dropped=tuple(map(str, dropped)) if isinstance(dropped, list) else (),
             resumable=answer.get("resumable") is True,
-            tells_when=answer.get("tells_when") is True,
+            answers=("trigger",) if answer.get("tells_when") is True else (),
         )
 
     def compress(self, segment: list[Message], earlier: Step | None) -> dict[str, Any]:
@@ -207,7 +209,7 @@ class CommandCall:
         if isinstance(text, _Ended):
             return f"the command {text.how}"
         line = answer_to_start(text)
-        return line if isinstance(line, str) else Started(resumable=line.resumable, tells_when=line.tells_when)
+        return line if isinstance(line, str) else Started(resumable=line.resumable, answers=line.answers)
 
     def compress(self, segment: list[Message], earlier: Step | None) -> dict[str, Any]:
         """Send the earlier result with the new messages behind it."""
@@ -235,6 +237,16 @@ class CommandCall:
         """Read the program's answer."""
         text = self._text(answer)
         return None if isinstance(text, _Ended) else answer_to_trigger(text, self._number)
+
+    def turn(self, text: str) -> dict[str, Any]:
+        """Send what the user says next."""
+        self._number += 1
+        return {"do": "exchange", "line": TurnLine(id=self._number, text=text).line()}
+
+    def turned(self, answer: dict[str, Any]) -> bool:
+        """Tell whether the turn was taken."""
+        text = self._text(answer)
+        return not isinstance(text, _Ended) and is_turned(text, self._number)
 
     @staticmethod
     def _text(answer: dict[str, Any]) -> str | _Ended:

@@ -12,6 +12,7 @@ from eval_core.strands.failure import compare_failure, read_failure
 from eval_core.strands.findings import Finding
 from eval_core.strands.meaning import record_meaning
 from eval_core.strands.next_actions import compare_next_actions
+from eval_core.strands.next_turn import compare_next_turn, read_next_turn
 from eval_core.strands.obeys import compare_obeys
 from eval_core.strands.outcome import outcome_strand
 from eval_core.strands.recovery import compare_recovery
@@ -44,6 +45,7 @@ STRANDS: tuple[Strand, ...] = (
         record=read_failure,
     ),
     Strand("sets_in", "Starts compressing", Force.CERTAIN, compare_sets_in, record=read_sets_in),
+    Strand("next_turn", "Next turn", Force.TOLD, compare_next_turn, record=read_next_turn),
     Strand("window", "Kept verbatim", Force.TOLD, _of_records(lambda item: item.window)),
     Strand("shown", "Shown to its model", Force.WEIGHED, _of_records(lambda item: item.shown), irreparable=True),
     Strand("asks", "Asked of its model", Force.TOLD, _of_records(lambda item: item.asks.strand)),

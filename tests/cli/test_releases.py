@@ -81,7 +81,7 @@ def test_the_release_that_forgets_is_found_and_nothing_is_installed_twice(cli: s
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        ("7.7", "toy-agent 7.7: the index has no such version"),
+        ("7.7", "toy-agent 7.7: the index lacks this version"),
         ("9.0", "toy-agent 9.0: it needs another Python"),
         ("--upgrade", "No such option"),
         ("1.0; rm", "is not a version"),
@@ -216,7 +216,7 @@ def test_a_release_that_the_index_hides_from_this_python_is_not_called_missing(
     hidden = cli("releases", str(toy), "9.0", "1.1", "--install-only")
     assert "toy-agent 9.0: it needs another Python (9.0 Requires-Python >=9.0)" in hidden.err
     missing = cli("releases", str(toy), "7.7", "1.1", "--install-only")
-    assert "toy-agent 7.7: the index has no such version (" in missing.err
+    assert "toy-agent 7.7: the index lacks this version, or one that it needs (" in missing.err
 
 
 def test_two_commands_at_once_install_a_release_once(toy: Path) -> None:
