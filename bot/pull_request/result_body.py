@@ -65,6 +65,7 @@ def _template() -> Template:
 def result_body(view: ReportView, ticket: Ticket, around: CommentContext, *, budget: int) -> str:
     """Write a result; sections are left out, least important first, until it fits the budget in bytes."""
     moved = [row for row in view.strands if row.verdict not in _quiet(view)]
+    moved.sort(key=lambda row: row.verdict == StrandState.NOT_RECORDED.words)  # what was compared comes first
     context = _template().new_context(
         {
             "view": view,

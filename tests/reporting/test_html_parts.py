@@ -25,7 +25,7 @@ from eval_core.reporting.html.frontier import frontier
 from eval_core.reporting.html.payload import pack, unpack
 from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import answer_groups, fact_state
-from eval_core.reporting.html.text import Sentence, clip, fact_values, runs_words, sentence_of, slug, visible
+from eval_core.reporting.html.text import Sentence, clip, fact_values, runs_words, sentence_of, slug, visible, with_code
 from eval_core.reporting.html.trends import trends
 
 
@@ -36,6 +36,11 @@ def test_nothing_invisible_is_left(text: str) -> None:
     allowed = ("Zs", "Co")
     assert all(char.isprintable() or char in "\n\t\u200d" or unicodedata.category(char) in allowed for char in shown)
     shown.encode("utf-8")
+
+
+def test_a_command_in_a_sentence_is_shown_as_code_and_nothing_else_is_markup() -> None:
+    assert with_code("run `a <b>` & again") == "run <code>a &lt;b&gt;</code> &amp; again"
+    assert with_code("one ` alone") == "one ` alone"
 
 
 def test_plain_text_is_not_touched() -> None:

@@ -29,7 +29,7 @@ from eval_core.reporting.html.payload import pack
 from eval_core.reporting.html.plots import plot_tables
 from eval_core.reporting.html.probes import TAGS
 from eval_core.reporting.html.rounds_pictures import rounds_pictures, rounds_sides
-from eval_core.reporting.html.text import slug, visible
+from eval_core.reporting.html.text import slug, visible, with_code
 from eval_core.reporting.html.timelines import timelines
 from eval_core.reporting.html.trends import trends
 from eval_core.reporting.metrics import target_metrics
@@ -161,6 +161,7 @@ def _environment() -> Environment:
     )
     env.filters["capital"] = _capital
     env.filters["tight"] = _tight
+    env.filters["code"] = with_code
     env.globals.update(
         {name: getattr(wording, name) for name in ("score", "signed", "percent", "pp", "p_value", "counted")},
         slug=slug,

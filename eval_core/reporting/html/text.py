@@ -9,12 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from markupsafe import Markup, escape
+
 from eval_core.domain.probe import Fact
 
 # Model text made safe to look at: what hides itself from the eye is written out, what is endless is cut.
 
 _PLAIN = str.maketrans("", "", "\n\t\u200d")
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
+_CODE = re.compile(r"`([^`]+)`")
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -32,6 +35,12 @@ def visible(text: str) -> str:
     if text.translate(_PLAIN).isprintable():
         return text
     return "".join(map(_shown, text))
+
+
+def with_code(text: str) -> Markup:
+    """Escape a sentence, and show as code what is between two backticks."""
+    safe = str(escape(visible(text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", safe))  # noqa: S704 - escaped in the line above
 
 
 def clip(text: str, limit: int) -> str:
