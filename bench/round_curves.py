@@ -1,10 +1,11 @@
-"""What the built-in compressors and published ones keep over rounds: a table and a page with the curves.
+"""What the built-in compressors and published ones keep over rounds: a table, and a page with curves.
 
     python -m bench.round_curves FOLDER [--only hermes] [--suite rounds] [--page curves.html]
 
 Installs each published compressor into FOLDER as `bench/targets.py` does, unmodified, and plays the generated sessions
 through the whole program: the built-in ones by rules; the anchored one again, and the published ones, with a model on
-loopback that copies what people decided, set, asked for and forbade, and loses one line in fifty.
+loopback that copies what people decided, set, asked for and forbade, and loses one line in fifty. The
+page shows those with the model; `scripts/pictures` takes its picture.
 """
 
 from __future__ import annotations
@@ -85,11 +86,12 @@ def main() -> None:
     parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     folder = given.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     labels = asyncio.run(play(folder, [name for name in given.only.split(",") if name], given.suite))
     print("| compressor | kept after each round | freed in each | idle rounds | runs |\n|---|---|---|---|---|")
     print("\n".join(row(folder, label) for label in labels))
     if given.page is not None:
-        paths = [str(folder / "results" / label) for label in labels]
+        paths = [str(folder / "results" / label) for label in labels[len(STRATEGIES) :]]
         given.page.write_text(asyncio.run(command(folder, "report", *paths, "--format", "html")), encoding="utf-8")
 
 

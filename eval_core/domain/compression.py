@@ -131,6 +131,8 @@ class Step:
     """The state, where only the provider can read it; there are no messages then."""
     returned: list[Message] | None = None
     """The messages with fields of the compressor's own; only its next step gets them."""
+    use: ModelUse = field(default_factory=ModelUse)
+    """What the calls of this step came to."""
 
     @property
     def as_returned(self) -> list[Message]:
@@ -143,7 +145,6 @@ class Round:
     """One finished step of a fixture-run, with everything that is needed to go on after it."""
 
     step: Step
-    use: ModelUse
     requests: tuple[ModelRequest, ...] | None
     """What this step alone asked."""
     state: Any = None

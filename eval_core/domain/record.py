@@ -226,6 +226,8 @@ class RoundState(Record):
     written: int
     """Tokens: before the round, after it, and of the compressor's own text."""
     seconds: float = 0.0
+    use: ModelUse | None = None
+    """What its calls came to; None in results from before this was kept."""
     idle: bool = False
     """Whether next to nothing was freed."""
     broken: list[str] = []

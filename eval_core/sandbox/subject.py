@@ -262,7 +262,7 @@ class ProcessSubject:
             outcome=verdict.outcome,
             detail=verdict.detail,
             steps=tuple(progress.steps),
-            use=done[-1].use + use_of(calls) if done else use_of(calls),
+            use=sum((one.step.use for one in done), use_of(calls)),
             requests=(*(asked for one in done for asked in one.requests or ()), *requests_of(calls)),
             refused=no_summary(progress.calls, _written(progress, fixture)),
             notes=tuple(notes),
@@ -555,9 +555,7 @@ class ProcessSubject:
         if job.log is None or not progress.resumable or step.opaque is not None:
             return
         calls = [replace(record) for record in now.gateway.log.records if record.step == len(progress.steps) - 1]
-        earlier = job.log.read()
-        use = use_of(calls) if not earlier else earlier[-1].use + use_of(calls)
-        job.log.add(Round(step, use, requests_of(calls), progress.state))
+        job.log.add(Round(step, requests_of(calls), progress.state))
 
     async def _step(self, now: Running, call: TargetCall, segment: list[Message], progress: _Progress) -> StepVerdict:
         """Compress once and judge it; the clock is ours, for the child's could say anything."""
@@ -609,6 +607,7 @@ class ProcessSubject:
                     took.queued_seconds,
                     result.opaque,
                     result.returned,
+                    use_of([record for record in now.gateway.log.records if record.step == len(progress.steps)]),
                 )
             )
             progress.state = result.state

@@ -72,6 +72,7 @@ class _Bridge:
     loop: asyncio.AbstractEventLoop
     max_tokens: int
     use: ModelUse = field(default_factory=ModelUse)
+    of_step: ModelUse = field(default_factory=ModelUse)
     requests: list[ModelRequest] = field(default_factory=list)
     step: int = 0
     refused: str = ""
@@ -83,11 +84,11 @@ class _Bridge:
         """Go on after rounds that were asked and paid for before."""
         for one in done:
             self.requests.extend(one.requests or ())
-            self.use = one.use
+            self.use += one.step.use
 
     def begin(self, step: int) -> tuple[int, float]:
         """Begin a step; return what was asked and waited for before it."""
-        self.step = step
+        self.step, self.of_step = step, ModelUse()
         return len(self.requests), self.queued
 
     def __call__(self, messages: list[Message]) -> str:
@@ -110,9 +111,10 @@ class _Bridge:
         self.queued += time.perf_counter() - began - result.seconds
         self.refused = said_instead(result.text, result.refusal) or self.refused
         told = result.usage
-        self.use += ModelUse(
+        use = ModelUse(
             calls=1, input_tokens=told.input_tokens, output_tokens=told.output_tokens, cost_usd=told.cost_usd
         )
+        self.use, self.of_step = self.use + use, self.of_step + use
         return result.text
 
 
@@ -222,9 +224,9 @@ class BuiltinSubject:
             state = compressor.compress(state, before, focus_topic)
             queued = bridge.queued - queued
             seconds = time.perf_counter() - began - queued
-            steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued))
+            steps.append(Step(state, before, count_messages(state), seconds, queued_seconds=queued, use=bridge.of_step))
             if log is not None:
-                log.add(Round(steps[-1], bridge.use, tuple(bridge.requests[mark:])))
+                log.add(Round(steps[-1], tuple(bridge.requests[mark:])))
         return tuple(steps)
 
 

@@ -35,7 +35,7 @@ class RoundFile:
         """Append one, on disk before the next begins."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({**asdict(done), "use": done.use.model_dump()}) + "\n")
+            stream.write(json.dumps(asdict(done), default=ModelUse.model_dump) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -45,10 +45,9 @@ class RoundFile:
 
 
 def _round(body: dict[str, Any]) -> Round:
-    use, requests = body["use"], body["requests"]
+    step, requests = body["step"], body["requests"]
     return Round(
-        Step(**body["step"]),
-        ModelUse(**{name: use[name] for name in ModelUse.model_fields if name in use}),
+        Step(**{**step, "use": ModelUse.model_validate(step["use"])}),
         None
         if requests is None
         else tuple(

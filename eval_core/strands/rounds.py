@@ -81,6 +81,7 @@ def read_rounds(seen: SeenRun) -> RoundsRecord | None:
                 after=step.tokens_after,
                 written=count_messages([{"role": "user", "content": text} for text in kept.own_texts]),
                 seconds=round(step.seconds, 3),
+                use=step.use,
                 idle=step.tokens_after > (1 - IDLE) * step.tokens_before,
                 broken=sorted(name for name, passed in checks.items() if not passed),
                 fates="".join(_sign(line, end, kept.own, kept.haystack) for line in ledger.lines),

@@ -106,5 +106,5 @@ def test_useless_replies_of_earlier_rounds_and_runs_are_added_up() -> None:
 def test_a_round_keeps_what_its_calls_came_to(tmp_path: Path) -> None:
     use = ModelUse(calls=2, input_tokens=100, cost_usd=0.5, fruitless=1)
     log = RoundFile(tmp_path / "rounds.jsonl")
-    log.add(Round(Step([], 10, 5, 0.1), use, None))
-    assert [one.use for one in RoundFile(tmp_path / "rounds.jsonl").read()] == [use]
+    log.add(Round(Step([], 10, 5, 0.1, use=use), None))
+    assert [one.step.use for one in RoundFile(tmp_path / "rounds.jsonl").read()] == [use]

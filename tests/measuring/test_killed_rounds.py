@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from eval_core.domain.call import Completion, ModelCall, Usage
-from eval_core.domain.compression import Compression, Outcome
+from eval_core.domain.compression import Compression, ModelUse, Outcome
 from eval_core.sandbox.targets import BuiltinSubject
 from eval_core.storage.round_log import RoundFile
 from eval_core.suite.generate import SessionPlan, generate
@@ -71,6 +71,10 @@ def test_a_run_killed_in_round_five_goes_on_there(tmp_path: Path) -> None:
     assert [step.messages for step in found.steps] == [step.messages for step in expected.steps]
     assert found.requests == expected.requests
     assert found.use == expected.use
+    # Each round says what it took, on both sides of the kill.
+    assert [step.use for step in found.steps] == [step.use for step in expected.steps]
+    assert {step.use.calls for step in found.steps} == {1}
+    assert sum((step.use for step in found.steps), ModelUse()) == found.use
     assert found.outcome is Outcome.OK
 
 

@@ -10,6 +10,7 @@ import pytest
 from eval_core.base.tokens import count_messages
 from eval_core.domain.call import Completion, ModelCall, Usage
 from eval_core.domain.case import Case, Cell
+from eval_core.domain.compression import ModelUse
 from eval_core.domain.record import RecoveryRecord, RoundsRecord
 from eval_core.domain.target import TargetSpec
 from eval_core.judging.extractive import ExtractiveAnswerer
@@ -66,9 +67,9 @@ def case() -> Case:
     return generate(SessionPlan("short-1", 1, tokens=12_000, window=4_000))
 
 
-def _recovery(
+def _played(
     case: Case, tmp_path: Path, choice: SandboxChoice, name: str, adapter: str = "", paid: Complete | None = None
-) -> RecoveryRecord:
+) -> RoundsRecord:
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "adapter.py").write_text(adapter)
     spec = TargetSpec(compressor="agent:Agent", recall=name, llm="none" if paid is None else "required").model_copy(
@@ -78,7 +79,11 @@ def _recovery(
     executor = Executor(subject, ExtractiveAnswerer(), FactJudge(), rounds_only=True)
     record = asyncio.run(executor.cell(Cell(case, 0, graded=False)))
     assert record.ok, record.detail
-    found = RoundsRecord.model_validate(record.strands["rounds"]).recovery
+    return RoundsRecord.model_validate(record.strands["rounds"])
+
+
+def _recovery(case: Case, tmp_path: Path, choice: SandboxChoice, name: str, adapter: str = "") -> RecoveryRecord:
+    found = _played(case, tmp_path, choice, name, adapter).recovery
     assert found is not None
     assert found.lost > 20
     return found
@@ -127,7 +132,10 @@ def test_no_paid_model_answers_a_search(case: Case, tmp_path: Path, choice: Sand
 
     async def paid(call: ModelCall) -> Completion:
         asked.append(call.messages[0]["content"])
-        return Completion("paid", Usage(output_tokens=1), model="paid", seconds=0.0)
+        return Completion("paid", Usage(output_tokens=1, cost_usd=0.5), model="paid", seconds=0.0)
 
-    found = _recovery(case, tmp_path, choice, "model", paid=paid)
+    played = _played(case, tmp_path, choice, "model", paid=paid)
+    found = played.recovery
+    assert found is not None
     assert (found.own_problem, found.own_tokens > 0, asked) == ("", True, ["a summary"] * len(case.fixture.cuts))
+    assert [state.use for state in played.rounds] == [ModelUse(calls=1, output_tokens=1, cost_usd=0.5)] * len(asked)
