@@ -164,6 +164,9 @@ def _essence(measurement: Measurement) -> Any:
         for run in runs:
             for name in ("messages", "seconds", "cold_seconds", "queued_seconds", "use", "notes"):
                 run.pop(name)
+            for state in run["strands"].get("rounds", {}).get("rounds", ()):
+                state.pop("seconds", None)
+                state.pop("use", None)
             for record in run["probes"].values():
                 record["answer"] = record["answer"] and record["answer"]["text"]
                 record["result"] = record["result"] and (record["result"].get("scores") or record["result"]["reason"])

@@ -85,6 +85,23 @@ def test_storing_the_same_again_writes_nothing(stored: Path, small_measurement: 
     assert {path.name: path.read_bytes() for path in stored.parent.iterdir()} == before
 
 
+def test_rounds_that_took_longer_are_nothing_new(tmp_path: Path, small_measurement: Measurement) -> None:
+    def timed(**took: object) -> Measurement:
+        rounds = {"rounds": [{"fates": "v", **took}]}
+        return small_measurement.model_copy(
+            update={
+                "fixtures": {
+                    name: [run.model_copy(update={"strands": {**run.strands, "rounds": rounds}}) for run in runs]
+                    for name, runs in small_measurement.fixtures.items()
+                }
+            }
+        )
+
+    assert store_baseline(timed(seconds=0.002), tmp_path, None, noise={})
+    assert store_baseline(timed(seconds=0.003, use={"calls": 0}), tmp_path, None, noise={}) is None
+    assert store_baseline(timed(seconds=0.002, fates="0"), tmp_path, None, noise={})
+
+
 def test_a_forced_update_renews_the_date_and_adds_to_the_history(stored: Path, small_measurement: Measurement) -> None:
     later = small_measurement.provenance.model_copy(update={"date": "2031-01-01T00:00:00Z"})
     again = small_measurement.model_copy(update={"provenance": later})
