@@ -26,7 +26,7 @@ _PATIENCE = 1_800
 _SAID = 400
 _LEAST_FREE = 2**20
 """Bytes; installers end in many ways where less is free."""
-_VERSIONS, _PACKAGES, _BUSY = "versions.json", "env", "releases.lock"
+_VERSIONS, _PACKAGES, _BUSY, _SCRATCH = "versions.json", "env", "releases.lock", ".installing-"
 
 
 @dataclass(frozen=True)
@@ -77,19 +77,21 @@ def install(package: Package, version: str, like: Installed | None = None) -> In
         raise UserError(f"{version!r} is not a version of {package.name}; give one as in its index, for example 1.2.3")
     cache = cache_folder()
     done = Installed(package, version, cache / _key(package, version))
-    with _writing(cache), _locked(cache.parent / _BUSY, fcntl.LOCK_SH), _locked(cache / f"{done.folder.name}.lock"):
-        if (done.folder / _VERSIONS).exists():
-            return done
-        with _scratch(cache) as scratch:
-            environment = scratch / _PACKAGES
-            found = (
-                _from_pypi(package, version, environment, like)
-                if package.index == "pypi"
-                else _from_npm(package, version, environment)
-            )
-            (scratch / _VERSIONS).write_text(json.dumps(found, indent=1), encoding="utf-8")
-            shutil.rmtree(done.folder, ignore_errors=True)
-            scratch.rename(done.folder)
+    with _writing(cache), _locked(cache.parent / _BUSY, fcntl.LOCK_SH):
+        _remove_stale(cache)
+        with _locked(cache / f"{done.folder.name}.lock"):
+            if (done.folder / _VERSIONS).exists():
+                return done
+            with _scratch(cache, done.folder.name) as scratch:
+                environment = scratch / _PACKAGES
+                found = (
+                    _from_pypi(package, version, environment, like)
+                    if package.index == "pypi"
+                    else _from_npm(package, version, environment)
+                )
+                (scratch / _VERSIONS).write_text(json.dumps(found, indent=1), encoding="utf-8")
+                shutil.rmtree(done.folder, ignore_errors=True)
+                scratch.rename(done.folder)
     return done
 
 
@@ -146,10 +148,18 @@ def _locked(lock: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
         yield
 
 
+def _remove_stale(cache: Path) -> None:
+    """Remove what a killed installation left; where one goes on, it holds the release's lock."""
+    for left in cache.glob(f"{_SCRATCH}*"):
+        name = left.name.removeprefix(_SCRATCH).rpartition("-")[0]
+        with contextlib.suppress(BlockingIOError), _locked(cache / f"{name}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
+            shutil.rmtree(left, ignore_errors=True)
+
+
 @contextlib.contextmanager
-def _scratch(cache: Path) -> Iterator[Path]:
+def _scratch(cache: Path, name: str) -> Iterator[Path]:
     """Offer a folder beside the others, which is gone afterwards unless it was renamed."""
-    scratch = Path(tempfile.mkdtemp(prefix=".installing-", dir=cache))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{name}-", dir=cache))
     try:
         yield scratch
     finally:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -219,13 +223,44 @@ def test_a_release_that_the_index_hides_from_this_python_is_not_called_missing(
     assert "toy-agent 7.7: the index lacks this version, or one that it needs (" in missing.err
 
 
-def test_two_commands_at_once_install_a_release_once(toy: Path) -> None:
+def _installing(toy: Path, version: str) -> subprocess.Popen[bytes]:
     script = "import sys; from pathlib import Path; from eval_core.domain.package import read_package; "
-    script += "from eval_core.sandbox.installs import install; install(read_package(Path(sys.argv[1])), '1.0')"
-    both = [subprocess.Popen([sys.executable, "-c", script, str(toy)]) for _ in range(2)]
+    script += "from eval_core.sandbox.installs import install; install(read_package(Path(sys.argv[1])), sys.argv[2])"
+    return subprocess.Popen([sys.executable, "-c", script, str(toy), version], start_new_session=True)
+
+
+def test_two_commands_at_once_install_a_release_once(toy: Path) -> None:
+    both = [_installing(toy, "1.0") for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     (folder,) = (path for path in cache_folder().iterdir() if path.is_dir())
     assert folder.name.startswith("toy-agent-1.0-")
+
+
+def test_what_a_killed_installation_left_is_removed_by_the_next_one_and_one_that_goes_on_is_not(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, monkeypatch.context() as patch:
+        patch.delenv("PIP_NO_INDEX")
+        patch.setenv("PIP_FIND_LINKS", "")
+        patch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
+        patch.setenv("PIP_DEFAULT_TIMEOUT", "600")
+        begun = {version: _installing(toy, version) for version in ("1.0", "1.1", "1.2")}
+        try:
+            while len(list(cache_folder().glob(".installing-*"))) < len(begun):
+                assert all(process.poll() is None for process in begun.values())
+                time.sleep(0.05)
+            for version in ("1.0", "1.1"):
+                os.killpg(begun[version].pid, signal.SIGKILL)
+                begun[version].wait()
+            patch.undo()
+            install(read_package(toy), "1.0")
+            (left,) = cache_folder().glob(".installing-*")
+            assert "toy-agent-1.2-" in left.name
+        finally:
+            for process in begun.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 def test_a_first_release_that_the_target_does_not_drive_is_told_and_proves_nothing(
