@@ -60,6 +60,22 @@ def to_messages(entry):
         yield {**converted, "tool_calls": calls} if calls else converted
 
 
+def sent_on(entries, at):
+    """Return what is sent after the compaction at `at`: its summary, and what it preserved from before."""
+    preserved = entries[at].get("compactMetadata", {}).get("preservedSegment", {})
+    uuids = [entry.get("uuid") for entry in entries]
+    before = []
+    if preserved:
+        before = entries[uuids.index(preserved["headUuid"]) : uuids.index(preserved["tailUuid"]) + 1]
+    found = []
+    for entry in entries[at:]:
+        found += [entry, *before] if entry.get("uuid") == preserved.get("anchorUuid") else [entry]
+    found = [entry for entry in found if entry["type"] in ("user", "assistant") and not entry.get("isMeta")]
+    # The echo of its own commands is for the terminal, not for the model.
+    echo = ("<command-name>", "<local-command")
+    return [entry for entry in found if not text_of(entry["message"]["content"]).lstrip().startswith(echo)]
+
+
 class ClaudeCode:
     def __init__(self, start):
         WORK.mkdir(exist_ok=True)
@@ -122,15 +138,7 @@ class ClaudeCode:
             said = (done.stdout + done.stderr)[-1500:]
             raise RuntimeError(f"claude made no compaction (status {done.returncode}): {said}")
         self.parent = next(entry["uuid"] for entry in reversed(entries) if entry.get("uuid"))
-        kept = [
-            entry
-            for entry in entries[bounds[-1] :]
-            if entry["type"] in ("user", "assistant") and not entry.get("isMeta")
-        ]
-        # The echo of its own commands is for the terminal, not for the model.
-        echo = ("<command-name>", "<local-command")
-        kept = [entry for entry in kept if not text_of(entry["message"]["content"]).lstrip().startswith(echo)]
-        state = [message for entry in kept for message in to_messages(entry)]
+        state = [message for entry in sent_on(entries, bounds[-1]) for message in to_messages(entry)]
         self.returned = len(state)
         return system + state
 

@@ -50,3 +50,35 @@ def test_a_line_separator_in_a_text_does_not_end_a_line(
     agent = object.__new__(found[kind])
     agent.rollout = agent.transcript = file
     assert getattr(agent, method)() in (entry["payload"], [entry])
+
+
+def _claude_code(role: str, text: str, uuid: str, **more: Any) -> dict[str, Any]:
+    return {"type": role, "uuid": uuid, "message": {"role": role, "content": text}, **more}
+
+
+@pytest.mark.parametrize(
+    ("preserved", "sent"),
+    [
+        # As 2.1.144 writes it, which preserves nothing, and as 2.1.158 does.
+        ({}, ["The summary."]),
+        ({"headUuid": "2", "tailUuid": "3", "anchorUuid": "5"}, ["The summary.", "Look.", "The last answer."]),
+    ],
+)
+def test_claude_code_sends_what_it_preserved_on_behind_the_summary(
+    preserved: dict[str, str], sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = {"trigger": "manual", "preTokens": 0} | ({"preservedSegment": preserved} if preserved else {})
+    entries = [
+        _claude_code("user", "The task.", "1"),
+        _claude_code("assistant", "Look.", "2"),
+        _claude_code("assistant", "The last answer.", "3"),
+        {"type": "queue-operation", "operation": "enqueue", "content": "/compact"},
+        {"type": "system", "subtype": "compact_boundary", "uuid": "4", "compactMetadata": about},
+        _claude_code("user", "The summary.", "5"),
+        _claude_code("user", "<local-command-caveat>Caveat: not for you.</local-command-caveat>", "6", isMeta=True),
+        _claude_code("user", "<command-name>/compact</command-name>", "7"),
+        _claude_code("user", "<local-command-stdout>Compacted </local-command-stdout>", "8"),
+        {"type": "last-prompt", "leafUuid": "8"},
+    ]
+    found = _adapter("claude_code", monkeypatch)["sent_on"](entries, 4)
+    assert [entry["message"]["content"] for entry in found] == sent
