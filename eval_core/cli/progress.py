@@ -62,7 +62,7 @@ class Progress:
             price = "price unknown" if traffic.usd is None else f"${traffic.usd:.2f}"
             parts += [f"{traffic.in_flight} calls in flight, {traffic.sent} sent", f"{traffic.tokens:,} tokens", price]
         if not self.done and (waited := self._clock() - self._began) >= _SILENT_SECONDS:
-            parts.append(f"starting for {_duration(waited)}")
+            parts.append(f"started {_duration(waited)} ago")
         if left := self.left:
             parts.append(left)
         return ", ".join(parts) + (f" ({self.last})" if self.last else "")

@@ -105,9 +105,9 @@ def test_a_damaged_configuration_does_not_disturb_somebody_who_types(measured: P
     assert _completed("run --label an", measured) == []
 
 
-def test_progress_says_that_it_is_starting_before_the_first_result() -> None:
+def test_progress_says_how_long_it_has_run_before_the_first_result() -> None:
     now = 0.0
     progress = Progress(4, clock=lambda: now)
     assert progress.line == "0 of 4 fixture-runs"
     now = 65.0
-    assert progress.line == "0 of 4 fixture-runs, starting for 65 s"
+    assert progress.line == "0 of 4 fixture-runs, started 65 s ago"
