@@ -21,9 +21,10 @@ HALF = 0.5
 
 
 def thinned(base: Texts, candidate: Texts) -> dict[str, float]:
-    """Return what is rarer in each text of every fixture than in any of the base's, and less than half of it in all.
+    """Return what each text of every fixture has fewer and less densely than any of the base, less than half in all.
 
-    The value is the share that is left, by letters: another length or another language is no such change.
+    The value is the share that is left, by letters: another length or another language is no such change, and what is
+    only written beside the same text takes nothing from it.
     """
     before, now = (usual_language(list(chain(*side.values()))) for side in (base, candidate))
     found = {kind: _left(base, candidate, at) for at, kind in enumerate(_KINDS)} if before == now else {}
@@ -40,6 +41,9 @@ def _left(base: Texts, candidate: Texts, kind: int) -> float:
     least = {name: min(_counts(text)[kind] for text in texts) for name, texts in base.items()}
     names = [name for name, number in least.items() if number]
     if sum(least.values()) < FEWEST:
+        return 1.0
+
+    if any(_counts(text)[kind] >= least[name] for name in names for text in candidate[name]):
         return 1.0
 
     def rates(texts: Sequence[str]) -> list[float]:
