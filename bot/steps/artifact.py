@@ -176,7 +176,7 @@ def _check_words(measurement: Measurement, case: Case, file: str) -> None:
     worst = {f"{entry.kind}: {entry.value}" for entry in entries}
     facts = {probe.id: [(fact.name, evidence.of(fact)) for fact in probe.required] for probe in case.bank.probes}
     superseded = {(probe.id, fact.values[0]) for probe in case.bank.probes for fact in probe.superseded}
-    stated = {line.id for line in case.ledger.lines} if case.ledger is not None else set()
+    stated = case.ledger.texts if case.ledger is not None else {}
     for run in measurement.fixtures[name]:
         where = f"{file}: fixtures.{name}, run {run.run}"
         if not _fits_ledger(run.strands.get("meaning"), stated):
@@ -192,18 +192,22 @@ def _check_words(measurement: Measurement, case: Case, file: str) -> None:
         _check_signs(run, len(entries), len(case.fixture.messages), where)
 
 
-def _fits_ledger(read: Mapping[str, Any] | None, names: Collection[str]) -> bool:
+def _fits_ledger(read: Mapping[str, Any] | None, texts: Mapping[str, str]) -> bool:
     """Tell whether lines of the ledger are what states are recorded of; of what is misstated, the quotation is free."""
     if read is None:
         return True
     match read:
         case {"ledger": str(), "lines": dict(lines), "misstated": dict(misstated)}:
             quoted = all(
-                isinstance(item, list) and len(item) == 2 and str(item[0]) in BAD and isinstance(item[1], str)
-                for item in misstated.values()
+                isinstance(item, list)
+                and len(item) > 1
+                and str(item[0]) in BAD
+                and isinstance(item[1], str)
+                and item[2:] in ([], [texts.get(name, "")])
+                for name, item in misstated.items()
             )
             states = [*lines.items(), *((name, item[0]) for name, item in misstated.items())] if quoted else []
-            known = all(name in names or (str(state) in BESIDE and len(name) <= LONGEST_NAME) for name, state in states)
+            known = all(name in texts or (str(state) in BESIDE and len(name) <= LONGEST_NAME) for name, state in states)
             return quoted and known and set(map(str, lines.values())) <= set(LineState)
     return False
 

@@ -83,8 +83,7 @@ def load_suite(fixtures: Path, probes: Path, names: Sequence[str] | None = None)
             raise UserError(f"{path}: fixture: {bank.fixture!r} is another fixture's bank, {name!r} was expected")
         _check_evidence(bank, fixture, path)
         ledger = ledger_of(probes, fixture)
-        _check_lines(bank, ledger, path)
-        cases.append(Case(fixture, bank, ledger=ledger))
+        cases.append(Case(fixture, _with_lines(bank, ledger, path), ledger=ledger))
     return cases
 
 
@@ -96,6 +95,8 @@ def with_private(cases: Sequence[Case], private: Mapping[str, PrivateBank], wher
         if found is None:
             joined.append(case)
             continue
+        if lined := [probe.id for probe in found.probes if probe.line is not None]:
+            raise UserError(f"{where}: {case.fixture.name}/{lined[0]}: a private probe names no line; remove it")
         for twice in sorted(set(found.types) & {probe.id for probe in case.bank.probes}):
             raise UserError(
                 f"{where}: {case.fixture.name}/{twice}: the public bank has a probe of this id; rename the private one"
@@ -141,14 +142,22 @@ def _check_evidence(bank: ProbeBank, fixture: Fixture, path: Path) -> None:
                     )
 
 
-def _check_lines(bank: ProbeBank, ledger: SessionLedger | None, path: Path) -> None:
-    known = {line.id for line in ledger.lines} if ledger is not None else set()
-    for at, probe in enumerate(bank.obeys):
-        if probe.line not in known:
+def _with_lines(bank: ProbeBank, ledger: SessionLedger | None, path: Path) -> ProbeBank:
+    """Check the lines that probes name, and write down what a judge is told of them."""
+    texts = ledger.texts if ledger is not None else {}
+    named = [(f"obeys[{at}]", probe.line) for at, probe in enumerate(bank.obeys)]
+    named += [(f"probes[{at}]", probe.line) for at, probe in enumerate(bank.probes) if probe.line is not None]
+    for where, line in named:
+        if line not in texts:
             raise UserError(
-                f"{path}: obeys[{at}].line: {probe.line!r} is no line of {bank.fixture}.ledger.json; name the line "
+                f"{path}: {where}.line: {line!r} is no line of {bank.fixture}.ledger.json; name the line "
                 "that the probe tests"
             )
+    probes = [
+        probe.model_copy(update={"established": probe.line and f"The session established: {texts[probe.line]}"})
+        for probe in bank.probes
+    ]
+    return bank.model_copy(update={"probes": probes})
 
 
 # The plan: which fixture is compressed how often, and which of these runs are graded.

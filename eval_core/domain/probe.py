@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from eval_core.base.files import ForeignRecord, digest, parse, pretty, read_json
 from eval_core.base.strict_json import without_surrogates
@@ -117,6 +118,11 @@ class Probe(ForeignRecord):
         str | None,
         Field(description="Why this probe's evidence lies, on purpose, where compressors keep text verbatim."),
     ] = None
+    line: Annotated[str | None, Field(description="A line of the ledger whose text a model that grades is shown.")] = (
+        None
+    )
+    established: SkipJsonSchema[str | None] = None
+    """That text as the judge reads it, from the ledger when a suite is loaded: part of the bank's digest."""
     draft: Annotated[bool, Field(description="Proposed by a machine; lint refuses it until a person removes this.")] = (
         False
     )

@@ -138,6 +138,11 @@ class SessionLedger(_Strict):
                     yield f"lines[{number}].{name}: {other!r} is no other line of this ledger; use the id of one"
 
     @property
+    def texts(self) -> dict[str, str]:
+        """Each line's words, by its id."""
+        return {line.id: line.text for line in self.lines}
+
+    @property
     def digest(self) -> str:
         """The sha256 that identifies the ledger's content."""
         return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True))

@@ -194,7 +194,9 @@ _SCHEMA_DIGEST = digest(GRADE_SCHEMA)[:12]
 
 def _nonce(probe: Probe, answer: str) -> str:
     """Return marks that depend on the whole answer: stable for the journal, out of reach for whoever wrote it."""
-    content = canonical([probe.model_dump(mode="json", by_alias=True), answer])
+    # Without what only some probes have: the marks of all others stay, and with them the replies that are kept.
+    unset = {name for name in ("line", "established") if getattr(probe, name) is None}
+    content = canonical([probe.model_dump(mode="json", by_alias=True, exclude=unset), answer])
     return "MARK" + hashlib.sha256(content).hexdigest()[:12]
 
 
@@ -215,6 +217,7 @@ def grade_messages(probe: Probe, answer: str, problem: str | None = None) -> tup
         answer=answer,
         problem=problem,
     )
+    user = f"{probe.established}\n\n{user}" if probe.established else user
     return ({"role": "system", "content": render("grade_system.j2")}, {"role": "user", "content": user})
 
 

@@ -144,8 +144,10 @@ class _Fresh:
 
 def _values(run: RunRecord, which: str) -> dict[str, str] | None:
     if which == "misstated":
+        # What no line says has no words of the session's own; older records hold none.
         return {
-            f"{name}: {state}": f'"{quote}"' for name, (state, quote) in run.strands["meaning"]["misstated"].items()
+            f"{name}: {state}": f'the session says "{line[0]}", the summary "{quote}"' if any(line) else f'"{quote}"'
+            for name, (state, quote, *line) in run.strands["meaning"]["misstated"].items()
         }
     if which == "invented":
         return None if run.invented is None else {item.value: item.kind for item in run.invented}

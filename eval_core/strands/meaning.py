@@ -45,11 +45,12 @@ def record_meaning(seen: SeenRun) -> Mapping[str, Any] | None:
     total = len(seen.kept.original)
     kept_from = next((index + 1 for index in range(total - 1, -1, -1) if index not in seen.kept.indexes), 0)
     found = LedgerReader(seen.ledger, seen.fixture.messages).read(written_texts(seen.kept), kept_from)
+    texts = seen.ledger.texts
     return {
         "ledger": seen.ledger.digest,
         "lines": {name: str(reading.state) for name, reading in found.items()},
         "misstated": {
-            name: [str(reading.state), reading.quote[:_QUOTE]]
+            name: [str(reading.state), reading.quote[:_QUOTE], texts.get(name, "")]
             for name, reading in found.items()
             if reading.state in BAD
         },

@@ -129,6 +129,7 @@ def test_a_directory_that_points_before_the_beginning_is_not_a_zip(tmp_path: Pat
 
 CLAIMED = ["consent that no message gives", "The user approved a release."]
 QUOTED = ['lost its "not"', "PR #387 is open: https://forge.example/lantern"]
+SAID = "PR #387 is not open."
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,12 @@ QUOTED = ['lost its "not"', "PR #387 is open: https://forge.example/lantern"]
         ({"ledger": "00", "lines": {"pr": QUOTED[0]}, "misstated": {"pr": QUOTED}}, True),
         # What no line says is named by its own words.
         ({"ledger": "00", "lines": {"a release": CLAIMED[0]}, "misstated": {"a release": CLAIMED}}, True),
+        # The words of the ledger's line are the ledger's.
+        ({"ledger": "00", "lines": {"pr": QUOTED[0]}, "misstated": {"pr": [*QUOTED, SAID]}}, True),
+        ({"ledger": "00", "lines": {"pr": QUOTED[0]}, "misstated": {"pr": [*QUOTED, "Push."]}}, False),
+        ({"ledger": "00", "lines": {"a release": CLAIMED[0]}, "misstated": {"a release": [*CLAIMED, ""]}}, True),
+        ({"ledger": "00", "lines": {"a release": CLAIMED[0]}, "misstated": {"a release": [*CLAIMED, "No."]}}, False),
+        ({"ledger": "00", "lines": {"pr": QUOTED[0]}, "misstated": {"pr": QUOTED[:1]}}, False),
         ({"ledger": "00", "lines": {"language": "another language"}, "misstated": {}}, True),
         ({"ledger": "00", "lines": {"a" * 61: CLAIMED[0]}, "misstated": {}}, False),
         ({"ledger": "00", "lines": {}, "misstated": {"other": QUOTED}}, False),
@@ -151,4 +158,4 @@ QUOTED = ['lost its "not"', "PR #387 is open: https://forge.example/lantern"]
     ],
 )
 def test_what_is_read_of_a_ledger_has_its_lines_and_our_states(read: dict[str, Any] | None, fits: bool) -> None:
-    assert _fits_ledger(read, {"pr"}) is fits
+    assert _fits_ledger(read, {"pr": SAID}) is fits

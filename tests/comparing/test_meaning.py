@@ -17,7 +17,7 @@ from eval_core.strands.findings import Finding, Kind, StrandState, Verdict
 from eval_core.strands.meaning import compare_meaning
 
 Says = dict[str, list[str]]
-LOST: Says = {"schema-untouched": ['lost its "not"', "Touch schema/ledger.sql."]}
+LOST: Says = {"schema-untouched": ['lost its "not"', "Touch schema/ledger.sql.", "Never touch schema/ledger.sql."]}
 CONSENT: Says = {"the migration": ["consent that no message gives", "The user approved the migration."]}
 
 
@@ -57,8 +57,15 @@ def test_what_deterministic_runs_turn_round_is_counted() -> None:
     assert (verdict.kind, finding.state) == (Kind.REGRESSED, StrandState.WORSE)
     assert finding.says == 'a rule lost its "not"'
     (told,) = finding.details
-    quote, where = '"Touch schema/ledger.sql."', "constraints-and-reversals, 1 of 1 runs"
+    quote = 'the session says "Never touch schema/ledger.sql.", the summary "Touch schema/ledger.sql."'
+    where = "constraints-and-reversals, 1 of 1 runs"
     assert told == f'misstated: schema-untouched: lost its "not" ({quote}, {where})'
+
+
+def test_a_record_of_an_older_version_quotes_the_summary_alone() -> None:
+    older = {name: quoted[:2] for name, quoted in LOST.items()}
+    _, finding = compared(runs({}, model=False, fixtures=1), runs(older, model=False, fixtures=1))
+    assert '("Touch schema/ledger.sql.", ' in finding.details[0]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +120,7 @@ def test_several_kinds_are_told_in_one_clause_each() -> None:
     assert finding.says == 'states consent that no message gives; 2 rules lost their "not"'
     text = render(verdict, base, candidate)
     assert "The user approved the migration." in text
+    assert all(said in text for said in LOST["schema-untouched"][1:])
     assert finding.says in text.replace("\\", "")
 
 

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import small
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_core.base.errors import UserError
 from eval_core.base.messages import Message, call_arguments, content_text, tool_calls
 from eval_core.base.tokens import count_messages
+from eval_core.domain.case import Case, load_suite, with_private
 from eval_core.domain.fixture import load_fixture
 from eval_core.domain.grade import DIMENSIONS
-from eval_core.domain.probe import Probe
+from eval_core.domain.private_probes import PrivateBank
+from eval_core.domain.probe import PrivateProbe, Probe
+from eval_core.domain.session_ledger import SessionLedger, dump_ledger
 from eval_core.judging.answering import answer_messages
 from eval_core.judging.grading import disagreement, grade_messages
 from eval_core.judging.prompts import as_turns
@@ -175,6 +182,55 @@ def test_the_rubric_names_dimensions_anchors_facts_and_superseded_values() -> No
         assert re.search(rf"^{name}: .+\n  0  .+\n  3  .+\n  5  ", system, re.MULTILINE), name
     assert "- uploader/backoff.py\n- 7 tries or seven tries" in user
     assert re.search(r"Superseded values.*:\n- 4 tries\n", user)
+
+
+LINE = {"id": "billing", "kind": "rule", "anchors": ["billing/"], "text": "Leave billing/.", "speaker": "user",
+        "said": [1], "polarity": "do_not", "strength": "must"}  # fmt: skip
+
+
+def with_line(where: Path, named: str | None, **line: str) -> Case:
+    """Load a suite of which one probe names a line of the ledger."""
+    plain = next(item for item in small.cases() if item.fixture.name == "small-debug")
+    first, *others = plain.bank.probes
+    bank = plain.bank.model_copy(update={"probes": [first.model_copy(update={"line": named}), *others]})
+    root = small.write_suite(where, [replace(plain, bank=bank)])
+    ledger = SessionLedger.model_validate({"fixture": "small-debug", "lines": [{**LINE, **line}]})
+    small.write(root / "probes" / "small-debug.ledger.json", dump_ledger(ledger))
+    (found,) = load_suite(root / "fixtures", root / "probes")
+    return found
+
+
+def test_the_judge_is_told_the_line_that_a_probe_names_and_no_other_prompt_changes(tmp_path: Path) -> None:
+    plain, lined = with_line(tmp_path / "a", None), with_line(tmp_path / "b", "billing")
+    theirs, ours = (grade_messages(found.probes[0], "No idea.") for found in (plain, lined))
+    assert ours[0] == theirs[0]
+    assert ours[1]["content"].startswith("The session established: Leave billing/.\n\nQuestion")
+    assert "Leave billing/." not in theirs[1]["content"]
+    rest = [[grade_messages(probe, "No idea.") for probe in found.probes[1:]] for found in (plain, lined)]
+    assert rest[0] == rest[1]
+
+
+def test_the_words_of_a_line_that_a_judge_reads_are_part_of_the_banks_digest(tmp_path: Path) -> None:
+    bank = next(item.bank for item in small.cases() if item.fixture.name == "small-debug")
+    plain = with_line(tmp_path / "a", None)
+    assert plain.bank.digest == with_line(tmp_path / "b", None, text="Never touch billing/.").bank.digest == bank.digest
+    lined = with_line(tmp_path / "c", "billing")
+    reworded = with_line(tmp_path / "d", "billing", text="Never touch billing/.")
+    assert len({found.bank.digest for found in (plain, lined, reworded)}) == 3
+
+
+def test_a_probe_names_a_line_that_is_there_and_a_private_one_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"probes\[0\].line: 'push' is no line of small-debug.ledger.json"):
+        with_line(tmp_path / "a", "push")
+    case = with_line(tmp_path / "b", None)
+    secret = PrivateProbe.of(PROBE.model_copy(update={"line": "billing"}))
+    private = {"small-debug": PrivateBank("00", {"p": "recall"}, (secret,))}
+    with pytest.raises(UserError, match="small-debug/p: a private probe names no line"):
+        with_private([case], private, "sealed.json")
+
+
+def test_the_marks_of_a_probe_without_a_line_are_those_of_earlier_versions() -> None:
+    assert "<<<MARK98495db0320a\n" in grade_messages(PROBE, "a")[1]["content"]
 
 
 def test_the_rubric_is_long_enough_to_be_kept_in_a_prompt_cache() -> None:
