@@ -102,7 +102,7 @@ def _need_sandbox() -> None:
         ) from None
 
 
-def _play_tasks(measured: Measurement) -> None:
+def play_tasks(measured: Measurement) -> None:
     """Do the shipped tasks from the pull request's states, and from those of the code that it changes."""
     from eval_core.base.messages import Message
     from eval_core.base.shipped import shipped
@@ -197,5 +197,5 @@ def demo(output: Path, sandbox: str, tasks: bool) -> None:
     write_atomic(output / "comment.html", comment_page(body, _TITLE))
     print_data(data, "text", where=output / "report.html", details=None)
     if tasks:
-        _play_tasks(data.candidate)
+        play_tasks(data.candidate)
     click.echo(f"Comment: {output / 'comment.html'}")
