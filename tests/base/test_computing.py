@@ -40,7 +40,7 @@ def test_a_thread_that_waits_lets_another_compute() -> None:
 
     def waiter() -> None:
         with computing(), waiting():
-            assert computed.wait(30)
+            assert computed.wait(120)
 
     thread = Thread(target=waiter)
     thread.start()

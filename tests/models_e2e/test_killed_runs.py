@@ -63,7 +63,7 @@ def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Pro
             host.stdin.write(line)
             host.stdin.flush()
             child = int(host.stdout.readline())
-            assert reached.wait(60)
+            assert reached.wait(300)  # a busy machine takes long to begin; nothing depends on how long
             os.kill(child, signal.SIGKILL)
             assert int(host.stdout.readline()) == -signal.SIGKILL
             lost += len(provider.server.asked) - asked - (done(journal) - kept)
@@ -74,7 +74,7 @@ def test_five_kills_lose_at_most_what_was_in_flight(project: Path, provider: Pro
         assert int(host.stdout.readline()) == 0
     finally:
         host.stdin.close()
-        host.wait(30)
+        host.wait(120)
         host.stdout.close()
     summary = json.loads((project / "results/a/summary.json").read_text())
     assert all(result["kind"] == "grade" for result in results_of(summary))

@@ -66,7 +66,7 @@ def hosting(said: Path) -> Iterator[Host]:
             yield Host(process, said)
         finally:
             process.stdin.close()
-            process.wait(30)
+            process.wait(120)
             process.stdout.close()
 
 
@@ -105,7 +105,7 @@ def test_a_signal_lets_paid_calls_end_and_says_how_to_go_on(
     provider.server._latency = 0.3
     reached = after(provider, 8)
     child = host.start(*command(provider))
-    assert reached.wait(60)
+    assert reached.wait(300)
     os.kill(child, number)
     assert host.code() == 3
     said = host.said.read_text()
@@ -136,7 +136,7 @@ def test_every_command_that_pays_keeps_what_is_under_way(
     provider.server._latency = 0.3
     reached = after(provider, 20)
     child = host.start(*words, *provider.options)
-    assert reached.wait(60)
+    assert reached.wait(300)
     os.kill(child, signal.SIGTERM)
     assert host.code() == 3
     said = host.said.read_text()
@@ -148,7 +148,7 @@ def test_every_command_that_pays_keeps_what_is_under_way(
 def test_a_second_signal_ends_even_what_hangs(project: Path, provider: Provider, host: Host) -> None:
     reached = after(provider, 8, "hang")
     child = host.start(*command(provider))
-    assert reached.wait(60)
+    assert reached.wait(300)
     os.kill(child, signal.SIGINT)  # as a cancelled job of GitHub Actions gets them
     os.kill(child, signal.SIGTERM)
     assert host.code() == 3

@@ -289,7 +289,7 @@ def test_a_run_killed_inside_a_rollout_pays_for_no_call_twice(shop: Path, provid
         assert int(host.stdout.readline()) == 0
     finally:
         host.stdin.close()
-        host.wait(60)
+        host.wait(120)
         host.stdout.close()
     assert steps, "it was killed inside a rollout"
     # `date` prints something else each time, and the prompts are those that were paid for all the same.
